@@ -249,7 +249,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestCallersSettings checks that what the caller has set stays.
 func TestCallersSettings(t *testing.T) {
 	own := &http.Client{}
 	if got := failfast.Config(aws.Config{HTTPClient: own}).HTTPClient; got != own {

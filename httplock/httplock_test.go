@@ -248,7 +248,6 @@ func TestEndOfRequest(t *testing.T) {
 	})
 }
 
-// TestNewRefuses checks that arguments with which each request would fail are refused at once.
 func TestNewRefuses(t *testing.T) {
 	key := func(*http.Request) (queuelock.Key, bool) { return queuelock.Key{}, false }
 	locks, err := queuelock.New(queuelocktest.NewTable(t).Client("c"), "queuelock", queuelock.Config{})

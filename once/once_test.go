@@ -74,7 +74,6 @@ func record(t *testing.T, table *queuelocktest.Table) map[string]types.Attribute
 	return items[0]
 }
 
-// TestKept checks how long a result is kept, and which.
 func TestKept(t *testing.T) {
 	locktest.InTable(t, "ForItsTTL", func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
@@ -259,7 +258,6 @@ func TestJustLeft(t *testing.T) {
 	}
 }
 
-// TestShown checks that Inspect shows a result, and until when it is kept.
 func TestShown(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
@@ -401,7 +399,6 @@ func TestCaller(t *testing.T) {
 	})
 }
 
-// TestLost lets a process that is paused lose its lease while it computes.
 func TestLost(t *testing.T) {
 	for name, computes := range map[string]bool{"AndAnotherHasComputed": true, "AndNoneHas": false} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
@@ -480,7 +477,6 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestArguments checks that wrong arguments are refused without a request.
 func TestArguments(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})

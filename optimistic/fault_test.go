@@ -276,7 +276,6 @@ func TestPermanentFaults(t *testing.T) {
 	}
 }
 
-// TestContextDuringWrite checks that a context that ends during a write leaves its outcome unknown.
 func TestContextDuringWrite(t *testing.T) {
 	for name, fault := range map[string]queuelocktest.Fault{"made": queuelocktest.SwallowResponse(), "not made": queuelocktest.SwallowRequest()} {
 		bubble(t, name, func(t *testing.T, table *queuelocktest.Table) {
@@ -300,7 +299,6 @@ func TestContextDuringWrite(t *testing.T) {
 	}
 }
 
-// TestContextDuringUpdate checks that the end of the context ends an update.
 func TestContextDuringUpdate(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
 		items, _ := open(t, table, "a", optimistic.Config{Attempts: 1000})
@@ -329,7 +327,6 @@ func TestContextDuringUpdate(t *testing.T) {
 	})
 }
 
-// TestUpdateAttempts checks that Update gives up after its attempts.
 func TestUpdateAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T, table *queuelocktest.Table) {
 		for _, attempts := range []int{1, 3, 0} {

@@ -65,7 +65,6 @@ func TestRequests(t *testing.T) {
 	}, 1, 1, 0)
 }
 
-// TestConflict checks that a conflict holds the item as it is in the table.
 func TestConflict(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, _ := open(t, table, "a", optimistic.Config{})
@@ -110,7 +109,6 @@ func TestConflict(t *testing.T) {
 	locktest.Is(t, items.Delete(t.Context(), old), optimistic.ErrConflict)
 }
 
-// TestRecreatedItem checks that an item that was created again is not taken for the old one.
 func TestRecreatedItem(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, _ := open(t, table, "a", optimistic.Config{})
@@ -129,7 +127,6 @@ func TestRecreatedItem(t *testing.T) {
 	locktest.Is(t, items.Outcome(err, 0, old), optimistic.ErrConflict)
 }
 
-// TestMissingItem checks that a missing item is reported or created.
 func TestMissingItem(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, _ := open(t, table, "a", optimistic.Config{})
@@ -154,7 +151,6 @@ func TestMissingItem(t *testing.T) {
 	}
 }
 
-// TestItemsWithoutVersion checks that items without a version, or without tokens, can be updated.
 func TestItemsWithoutVersion(t *testing.T) {
 	for name, extra := range map[string]attributes{
 		"no version": {}, "no tokens": {"version": num(6)},
@@ -187,7 +183,6 @@ func TestItemsWithoutVersion(t *testing.T) {
 	}
 }
 
-// TestMalformedVersion checks that a malformed version gives one clear error.
 func TestMalformedVersion(t *testing.T) {
 	valid := str("abc")
 	for name, extra := range map[string]attributes{
@@ -230,7 +225,6 @@ func TestMalformedVersion(t *testing.T) {
 	}
 }
 
-// TestBadInput checks that bad input is refused without a request.
 func TestBadInput(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	db := table.Client("a")
@@ -303,7 +297,6 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestErrorOfChange checks that an error of the change function ends the update.
 func TestErrorOfChange(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, db := open(t, table, "a", optimistic.Config{})
@@ -329,7 +322,6 @@ func TestErrorOfChange(t *testing.T) {
 	}
 }
 
-// TestSavedItemIsCopied checks that a saved item is a copy of the caller's.
 func TestSavedItemIsCopied(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	items, _ := open(t, table, "a", optimistic.Config{})
@@ -397,7 +389,6 @@ func TestWrongTable(t *testing.T) {
 	}
 }
 
-// TestNilOptions checks that options that are nil are left out.
 func TestNilOptions(t *testing.T) {
 	items, _ := open(t, queuelocktest.NewTable(t), "a", optimistic.Config{})
 	locktest.Must(items.Save(t.Context(), fresh(1), nil, optimistic.WithToken("one"), nil))

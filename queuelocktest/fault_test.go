@@ -86,7 +86,6 @@ func codeOf(err error) string {
 	return fmt.Sprint(err)
 }
 
-// TestRefusals checks that the caller receives refusals with their codes.
 func TestRefusals(t *testing.T) {
 	for _, code := range []queuelocktest.Code{
 		queuelocktest.ThroughputExceeded, queuelocktest.Throttling, queuelocktest.RequestLimit,
@@ -129,7 +128,6 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// TestHeldRequestArrivesLate checks that a held request may arrive after its caller has left.
 func TestHeldRequestArrivesLate(t *testing.T) {
 	for _, anyway := range []bool{false, true} {
 		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
@@ -207,7 +205,6 @@ func tenRequests(t *testing.T, table *queuelocktest.Table) []int {
 	return failed
 }
 
-// TestNarrowingCopies checks that narrowing a fault leaves the original unchanged.
 func TestNarrowingCopies(t *testing.T) {
 	all := func(queuelocktest.Request) bool { return true }
 	puts := queuelocktest.LoseRequest().Where(all).Where(all).Of("PutItem")
@@ -226,7 +223,6 @@ func TestNarrowingCopies(t *testing.T) {
 	}
 }
 
-// TestSeed checks that the seed decides which requests a fault affects.
 func TestSeed(t *testing.T) {
 	run := func(seed uint64) (met string) {
 		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
@@ -245,7 +241,6 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestFirstMatchingFault checks that the first matching fault is used.
 func TestFirstMatchingFault(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		alice, bob := table.Client("alice", once), table.Client("bob", once)

@@ -20,7 +20,6 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-// TestTableSchema checks that a table has the keys and the TTL of a lock table.
 func TestTableSchema(t *testing.T) {
 	for _, test := range []struct {
 		opts              []queuelocktest.Option
@@ -49,7 +48,6 @@ func TestTableSchema(t *testing.T) {
 	}
 }
 
-// TestWithoutTable checks that a database without a table starts empty.
 func TestWithoutTable(t *testing.T) {
 	table := queuelocktest.NewTable(t, queuelocktest.WithoutTable())
 	list, err := table.Client("alice").ListTables(t.Context(), &dynamodb.ListTablesInput{})
@@ -58,7 +56,6 @@ func TestWithoutTable(t *testing.T) {
 	}
 }
 
-// TestItems checks that items are in order, and reading them is not counted.
 func TestItems(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	alice := table.Client("alice")
@@ -112,7 +109,6 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestCountsString checks that counts are printed as a table.
 func TestCountsString(t *testing.T) {
 	counts := queuelocktest.Counts{
 		"UpdateItem": {Sent: 3, Applied: 2, FailedConditions: 1, WriteUnits: 2},
@@ -133,7 +129,6 @@ func TestCountsString(t *testing.T) {
 	}
 }
 
-// TestDates checks that answers have dates, unless the table is without.
 func TestDates(t *testing.T) {
 	for _, want := range []bool{true, false} {
 		var opts []queuelocktest.Option
@@ -172,7 +167,6 @@ func TestClock(t *testing.T) {
 	})
 }
 
-// TestLatency checks that the latency is that of the round trip.
 func TestLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(10*time.Millisecond))
@@ -184,7 +178,6 @@ func TestLatency(t *testing.T) {
 	})
 }
 
-// TestOtherEngine checks that another engine can be used behind the faults.
 func TestOtherEngine(t *testing.T) {
 	asked := 0
 	engine := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -213,7 +206,6 @@ func (f *fakeTB) Failed() bool              { return f.failed }
 func (f *fakeTB) Logf(s string, a ...any)   { fmt.Fprintf(&f.printed, s, a...) }
 func (f *fakeTB) Errorf(s string, a ...any) { f.failed = true; f.Logf(s, a...) }
 
-// TestFailurePrintsRequests checks that only a failed test prints its requests.
 func TestFailurePrintsRequests(t *testing.T) {
 	for _, failed := range []bool{false, true} {
 		fake := &fakeTB{failed: failed}
@@ -227,7 +219,6 @@ func TestFailurePrintsRequests(t *testing.T) {
 	}
 }
 
-// TestEndOfTest checks that the end of the test drops the requests under way.
 func TestEndOfTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := &fakeTB{}
@@ -253,7 +244,6 @@ func TestEndOfTest(t *testing.T) {
 	})
 }
 
-// TestTableOutsideBubble checks that a table that was made outside a bubble works in it.
 func TestTableOutsideBubble(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	alice := table.Client("alice")

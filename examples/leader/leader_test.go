@@ -95,7 +95,6 @@ func (m *member) left(t *testing.T) {
 	}
 }
 
-// TestLeader lets two candidates lead one after the other.
 func TestLeader(t *testing.T) {
 	t.Run("NextLeadsAfterLossEndedTheWork", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

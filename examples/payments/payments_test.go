@@ -311,7 +311,6 @@ func TestLateCharge(t *testing.T) {
 	})
 }
 
-// TestDeclinedCard checks that a declined card is final.
 func TestDeclinedCard(t *testing.T) {
 	both(t, func(t *testing.T, kind string, w *world) {
 		w.gateway.decline = "no funds"
@@ -406,7 +405,6 @@ func TestRequestsOfACharge(t *testing.T) {
 	}
 }
 
-// TestMissingIntent checks that a missing intent is reported as missing.
 func TestMissingIntent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newWorld(t).process("a")

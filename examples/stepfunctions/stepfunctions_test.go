@@ -166,7 +166,6 @@ func (l *lambda) idle() {
 	}
 }
 
-// TestExecutions plays the state machine against a table in memory.
 func TestExecutions(t *testing.T) {
 	play := func(name string, f func(t *testing.T, l *lambda)) {
 		t.Run(name, func(t *testing.T) {

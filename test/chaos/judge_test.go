@@ -55,7 +55,6 @@ func honest() *History {
 	return h
 }
 
-// TestHonestHistory checks that no judge objects to an honest history.
 func TestHonestHistory(t *testing.T) {
 	v := Judge(honest())
 	if len(v.Problems) > 0 || len(v.Violations) > 0 {
@@ -170,7 +169,6 @@ func TestEachViolation(t *testing.T) {
 	}
 }
 
-// TestNoFalseAlarm checks that histories that look wrong, and are not, pass the judges.
 func TestNoFalseAlarm(t *testing.T) {
 	for name, forge := range map[string]func(h *History){
 		"a grant that was known too late": func(h *History) {
@@ -276,7 +274,6 @@ func TestHistoryAdd(t *testing.T) {
 
 const ttl = 2 * time.Second
 
-// TestPlanOfSeed checks that a plan is a function of its seed.
 func TestPlanOfSeed(t *testing.T) {
 	a, b := Plan(1, time.Minute, ttl, 16, 4), Plan(1, time.Minute, ttl, 16, 4)
 	if !slices.Equal(a, b) {
@@ -291,7 +288,6 @@ func TestPlanOfSeed(t *testing.T) {
 	}
 }
 
-// TestPlan checks that a plan has every kind and keeps its bounds.
 func TestPlan(t *testing.T) {
 	for seed := range uint64(100) {
 		seen := map[Kind]int{}

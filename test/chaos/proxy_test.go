@@ -140,7 +140,6 @@ func TestSpare(t *testing.T) {
 	eventually(t, t.Context(), func() bool { return p.got.Load() == 3 })
 }
 
-// TestEngineDown checks that an engine that does not answer is a reset connection.
 func TestEngineDown(t *testing.T) {
 	p := newProxied(t, fault.None)
 	p.engine.Close()
@@ -150,7 +149,6 @@ func TestEngineDown(t *testing.T) {
 	}
 }
 
-// TestCloseOfProxy checks that closing ends what is under way.
 func TestCloseOfProxy(t *testing.T) {
 	p := newProxied(t, fault.SwallowRequest)
 	ended := make(chan error, 1)

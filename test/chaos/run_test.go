@@ -73,7 +73,6 @@ func TestShortRun(t *testing.T) {
 	}
 }
 
-// TestRunContext checks that a run ends with its context and leaves nothing.
 func TestRunContext(t *testing.T) {
 	cfg := testConfig()
 	cfg.Engine = dynoxide(t)

@@ -45,7 +45,6 @@ func thousands(n int64) string {
 	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
-// TestFiguresOfProtocol compares the figures of the protocol with the code.
 func TestFiguresOfProtocol(t *testing.T) {
 	epoch := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	if first := ticket.Base(epoch); !first.IsZero() {
@@ -137,7 +136,6 @@ func rowOf(t *testing.T, items []av.Item) av.Item {
 	return items[i]
 }
 
-// TestFiguresOfFailures compares the bounds of the failures with the code.
 func TestFiguresOfFailures(t *testing.T) {
 	holder, waits := leases(t)
 	interval := holder / 2
@@ -163,7 +161,6 @@ func TestFiguresOfFailures(t *testing.T) {
 	says(t, failuresPage, "`NoWait` after %v s", secondsOf(t, "internal/machine", "acceptedWithin"))
 }
 
-// TestFiguresOfFormat compares the limits of the format with the code.
 func TestFiguresOfFormat(t *testing.T) {
 	says(t, formatPage, "of a semaphore, at most %d,", queue.MaxPermits)
 	says(t, formatPage, "%v ms to %v days", 1, queue.MaxLease.Hours()/24)

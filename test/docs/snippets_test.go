@@ -69,7 +69,6 @@ func TestSnippetLanguages(t *testing.T) {
 	}
 }
 
-// TestSQLSnippets finds every SQL block in the code.
 func TestSQLSnippets(t *testing.T) {
 	code := strings.Join(strings.Fields(sources(t, ".", ".go")), " ")
 	for _, s := range snippets(t) {

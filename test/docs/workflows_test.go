@@ -105,7 +105,6 @@ func workflows(t *testing.T) (found []workflow) {
 	return found
 }
 
-// TestYAML parses each YAML file.
 func TestYAML(t *testing.T) {
 	for _, ending := range []string{".yml", ".yaml"} {
 		found := 0

@@ -78,7 +78,6 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestUnknown finds names in the tables that the code does not have.
 func TestUnknown(t *testing.T) {
 	for _, change := range []struct{ name, from, to string }{
 		{"Column", "acquire, ms", "acquire, s"},
@@ -270,7 +269,6 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// TestPrice adds units at their prices.
 func TestPrice(t *testing.T) {
 	if got, ok := price(scenario.Values{"write units": 4, "read units": 10}); !ok || got != 4*0.625+10*0.125 {
 		t.Errorf("a million turns of 4 write and 10 read units cost %v (%v)", got, ok)

@@ -63,7 +63,6 @@ func (f *function) idle(t *testing.T) {
 	}
 }
 
-// TestFunction invokes the function with messages about one order.
 func TestFunction(t *testing.T) {
 	t.Run("ReleasesBeforeItReturns", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestWrongUsage checks that wrong usage and failure have different exit codes.
 func TestWrongUsage(t *testing.T) {
 	for args, want := range map[string]int{
 		"--duration 0s":            exitUsage,
