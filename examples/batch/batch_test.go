@@ -78,60 +78,58 @@ func (h host) start(t *testing.T, takes time.Duration) *turn {
 	return r
 }
 
+// inTable runs a subtest in a bubble of its own, with a table.
+func inTable(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table)) {
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { f(t, queuelocktest.NewTable(t)) })
+	})
+}
+
 // TestBatch lets two jobs share a lock. The second begins while the first runs.
 func TestBatch(t *testing.T) {
-	t.Run("SecondQueuesAndRuns", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			report, reindex := newHost(t, table, "report"), newHost(t, table, "reindex")
-			first := report.start(t, 5*time.Minute)
-			<-first.began
-			second := reindex.start(t, time.Minute)
-			if err := errors.Join(<-first.done, <-second.done); err != nil {
-				t.Fatal(err)
-			}
-			if wait := second.from.Sub(first.to); wait < 0 || wait > 5*time.Second {
-				t.Errorf("the second began %v after the end of the first", wait)
-			}
-			if !reindex.out.contains("msg=queued job=reindex position=1 behind=report") {
-				t.Errorf("the second reports no place:\n%s", &reindex.out.text)
-			}
-		})
+	inTable(t, "SecondQueuesAndRuns", func(t *testing.T, table *queuelocktest.Table) {
+		report, reindex := newHost(t, table, "report"), newHost(t, table, "reindex")
+		first := report.start(t, 5*time.Minute)
+		<-first.began
+		second := reindex.start(t, time.Minute)
+		if err := errors.Join(<-first.done, <-second.done); err != nil {
+			t.Fatal(err)
+		}
+		if wait := second.from.Sub(first.to); wait < 0 || wait > 5*time.Second {
+			t.Errorf("the second began %v after the end of the first", wait)
+		}
+		if !reindex.out.contains("msg=queued job=reindex position=1 behind=report") {
+			t.Errorf("the second reports no place:\n%s", &reindex.out.text)
+		}
 	})
-	t.Run("GivesUpAfterItsWait", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			report, reindex := newHost(t, table, "report"), newHost(t, table, "reindex")
-			first := report.start(t, 20*time.Minute)
-			<-first.began
-			second := reindex.start(t, time.Minute)
-			if err := <-second.done; exitCode(err) != 75 || !second.from.IsZero() {
-				t.Errorf("%v, and the work began at %v", err, second.from)
-			}
-			if err := <-first.done; err != nil {
-				t.Error(err)
-			}
-		})
+	inTable(t, "GivesUpAfterItsWait", func(t *testing.T, table *queuelocktest.Table) {
+		report, reindex := newHost(t, table, "report"), newHost(t, table, "reindex")
+		first := report.start(t, 20*time.Minute)
+		<-first.began
+		second := reindex.start(t, time.Minute)
+		if err := <-second.done; exitCode(err) != 75 || !second.from.IsZero() {
+			t.Errorf("%v, and the work began at %v", err, second.from)
+		}
+		if err := <-first.done; err != nil {
+			t.Error(err)
+		}
 	})
-	t.Run("LossInterruptsTheFirst", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			report, reindex := newHost(t, table, "report"), newHost(t, table, "reindex")
-			first := report.start(t, 5*time.Minute)
-			<-first.began
-			second := reindex.start(t, time.Minute)
-			synctest.Wait() // for its place in the queue
-			report.net.Partition()
-			if err := <-first.done; exitCode(err) != 70 {
-				t.Errorf("%v, want a loss", err)
-			}
-			if err := <-second.done; err != nil {
-				t.Error(err)
-			}
-			if gap := second.from.Sub(first.to); gap < 0 || gap > time.Minute {
-				t.Errorf("the second began %v after the first was interrupted", gap)
-			}
-			report.net.Heal()
-		})
+	inTable(t, "LossInterruptsTheFirst", func(t *testing.T, table *queuelocktest.Table) {
+		report, reindex := newHost(t, table, "report"), newHost(t, table, "reindex")
+		first := report.start(t, 5*time.Minute)
+		<-first.began
+		second := reindex.start(t, time.Minute)
+		synctest.Wait() // for its place in the queue
+		report.net.Partition()
+		if err := <-first.done; exitCode(err) != 70 {
+			t.Errorf("%v, want a loss", err)
+		}
+		if err := <-second.done; err != nil {
+			t.Error(err)
+		}
+		if gap := second.from.Sub(first.to); gap < 0 || gap > time.Minute {
+			t.Errorf("the second began %v after the first was interrupted", gap)
+		}
+		report.net.Heal()
 	})
 }

@@ -95,80 +95,75 @@ func (m *member) left(t *testing.T) {
 	}
 }
 
-func TestLeader(t *testing.T) {
-	t.Run("NextLeadsAfterLossEndedTheWork", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			first := join(t, table, "first")
-			former := next(t, first.terms)
-			second := join(t, table, "second")
-			synctest.Wait() // for its place in the queue
-			first.net.Partition()
-			later := next(t, second.terms)
-			if ended := next(t, former.to); ended.After(later.from) {
-				t.Errorf("the work ended %v after the next leader began", ended.Sub(later.from))
-			}
-			if !former.number.Less(later.number) {
-				t.Errorf("term %s follows term %s", later.number, former.number)
-			}
-			if want := "leadership lost"; !first.logged(want) || !first.logged("cause=unreachable") {
-				t.Errorf("no report of the loss:\n%s", first.out.String())
-			}
+// inTable runs a subtest in a bubble of its own, with a table.
+func inTable(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table)) {
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { f(t, queuelocktest.NewTable(t)) })
+	})
+}
 
-			first.net.Heal() // it takes part again
-			synctest.Wait()
-			second.left(t)
-			if again := next(t, first.terms); !later.number.Less(again.number) {
-				t.Errorf("term %s follows term %s", again.number, later.number)
-			}
-			first.left(t)
-		})
+func TestLeader(t *testing.T) {
+	inTable(t, "NextLeadsAfterLossEndedTheWork", func(t *testing.T, table *queuelocktest.Table) {
+		first := join(t, table, "first")
+		former := next(t, first.terms)
+		second := join(t, table, "second")
+		synctest.Wait() // for its place in the queue
+		first.net.Partition()
+		later := next(t, second.terms)
+		if ended := next(t, former.to); ended.After(later.from) {
+			t.Errorf("the work ended %v after the next leader began", ended.Sub(later.from))
+		}
+		if !former.number.Less(later.number) {
+			t.Errorf("term %s follows term %s", later.number, former.number)
+		}
+		if want := "leadership lost"; !first.logged(want) || !first.logged("cause=unreachable") {
+			t.Errorf("no report of the loss:\n%s", first.out.String())
+		}
+
+		first.net.Heal() // it takes part again
+		synctest.Wait()
+		second.left(t)
+		if again := next(t, first.terms); !later.number.Less(again.number) {
+			t.Errorf("term %s follows term %s", again.number, later.number)
+		}
+		first.left(t)
 	})
-	t.Run("OrderlyEndLetsTheNextLead", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			first := join(t, table, "first")
-			former := next(t, first.terms)
-			second := join(t, table, "second")
-			synctest.Wait()
-			first.left(t)
-			later := next(t, second.terms)
-			if gap := later.from.Sub(next(t, former.to)); gap < 0 || gap > 2*time.Second {
-				t.Errorf("the next leader began %v after the end of the first", gap)
-			}
-			second.left(t)
-		})
+	inTable(t, "OrderlyEndLetsTheNextLead", func(t *testing.T, table *queuelocktest.Table) {
+		first := join(t, table, "first")
+		former := next(t, first.terms)
+		second := join(t, table, "second")
+		synctest.Wait()
+		first.left(t)
+		later := next(t, second.terms)
+		if gap := later.from.Sub(next(t, former.to)); gap < 0 || gap > 2*time.Second {
+			t.Errorf("the next leader began %v after the end of the first", gap)
+		}
+		second.left(t)
 	})
-	t.Run("WaitsForTheTable", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			outage := table.Inject(queuelocktest.Refuse(queuelocktest.InternalError))
-			first := join(t, table, "first")
-			<-time.After(5 * time.Minute)
-			outage.Remove()
-			next(t, first.terms)
-			if !first.logged("no election") {
-				t.Errorf("no report of the outage:\n%s", first.out.String())
-			}
-			first.left(t)
-		})
+	inTable(t, "WaitsForTheTable", func(t *testing.T, table *queuelocktest.Table) {
+		outage := table.Inject(queuelocktest.Refuse(queuelocktest.InternalError))
+		first := join(t, table, "first")
+		<-time.After(5 * time.Minute)
+		outage.Remove()
+		next(t, first.terms)
+		if !first.logged("no election") {
+			t.Errorf("no report of the outage:\n%s", first.out.String())
+		}
+		first.left(t)
 	})
-	t.Run("EndsWithTheErrorOfItsWork", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			locks, err := queuelock.New(table.Client("first"), table.Name(), queuelock.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			failed := errors.New("no such calendar")
-			c := candidate{service: "scheduler", locks: locks, log: slog.New(slog.DiscardHandler)}
-			err = c.run(t.Context(), func(context.Context, ticket.Number) error { return failed })
-			if !errors.Is(err, failed) {
-				t.Errorf("%v, want the error of the work", err)
-			}
-			if err := locks.Close(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
+	inTable(t, "EndsWithTheErrorOfItsWork", func(t *testing.T, table *queuelocktest.Table) {
+		locks, err := queuelock.New(table.Client("first"), table.Name(), queuelock.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := errors.New("no such calendar")
+		c := candidate{service: "scheduler", locks: locks, log: slog.New(slog.DiscardHandler)}
+		err = c.run(t.Context(), func(context.Context, ticket.Number) error { return failed })
+		if !errors.Is(err, failed) {
+			t.Errorf("%v, want the error of the work", err)
+		}
+		if err := locks.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -63,83 +63,75 @@ func (f *function) idle(t *testing.T) {
 	}
 }
 
+// inTable runs a subtest in a bubble of its own, with a table.
+func inTable(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table)) {
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { f(t, queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))) })
+	})
+}
+
 func TestFunction(t *testing.T) {
-	t.Run("ReleasesBeforeItReturns", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			held := 0
-			var f *function
-			f = newInstance(t, table, "a", func(ctx context.Context) error {
-				if locked, err := f.locks.IsLocked(ctx, order); err != nil || !locked {
-					t.Errorf("during the work: %v, %v", locked, err)
-				}
-				held++
-				return nil
-			})
-			if again, _ := f.invoke(t, message("m-1"), message("m-2")); again != 0 || held != 2 {
-				t.Errorf("%d messages again, %d turns", again, held)
+	inTable(t, "ReleasesBeforeItReturns", func(t *testing.T, table *queuelocktest.Table) {
+		held := 0
+		var f *function
+		f = newInstance(t, table, "a", func(ctx context.Context) error {
+			if locked, err := f.locks.IsLocked(ctx, order); err != nil || !locked {
+				t.Errorf("during the work: %v, %v", locked, err)
 			}
-			f.idle(t)
+			held++
+			return nil
 		})
+		if again, _ := f.invoke(t, message("m-1"), message("m-2")); again != 0 || held != 2 {
+			t.Errorf("%d messages again, %d turns", again, held)
+		}
+		f.idle(t)
 	})
-	t.Run("ReleasesBeforeItsDeadline", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
-			f := newInstance(t, table, "a", func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) })
-			again, left := f.invoke(t, message("m-1"), message("m-2"))
-			if again != 2 || left < reserve/2 {
-				t.Errorf("%d messages again, and %v were left", again, left)
-			}
-			f.idle(t)
-		})
+	inTable(t, "ReleasesBeforeItsDeadline", func(t *testing.T, table *queuelocktest.Table) {
+		f := newInstance(t, table, "a", func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) })
+		again, left := f.invoke(t, message("m-1"), message("m-2"))
+		if again != 2 || left < reserve/2 {
+			t.Errorf("%d messages again, and %v were left", again, left)
+		}
+		f.idle(t)
 	})
-	t.Run("ReturnsBeforeItsDeadlineInAnOutage", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			var outage *queuelocktest.Injection
-			f := newInstance(t, table, "a", func(ctx context.Context) error {
-				outage = table.Inject(queuelocktest.SwallowRequest())
-				<-ctx.Done()
-				return context.Cause(ctx)
-			})
-			if again, left := f.invoke(t, message("m-1")); again != 1 || left <= 0 {
-				t.Errorf("%d messages again, and %v were left", again, left)
-			}
-			outage.Remove()
+	inTable(t, "ReturnsBeforeItsDeadlineInAnOutage", func(t *testing.T, table *queuelocktest.Table) {
+		var outage *queuelocktest.Injection
+		f := newInstance(t, table, "a", func(ctx context.Context) error {
+			outage = table.Inject(queuelocktest.SwallowRequest())
+			<-ctx.Done()
+			return context.Cause(ctx)
 		})
+		if again, left := f.invoke(t, message("m-1")); again != 1 || left <= 0 {
+			t.Errorf("%d messages again, and %v were left", again, left)
+		}
+		outage.Remove()
 	})
-	t.Run("ReturnsMessagesOfABusyOrder", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			other := newInstance(t, table, "other", nil)
-			lock, err := other.locks.Acquire(t.Context(), order, waitpolicy.NoWait)
-			if err != nil {
-				t.Fatal(err)
-			}
-			f := newInstance(t, table, "a", func(context.Context) error { return errors.New("not its turn") })
-			again, left := f.invoke(t, message("m-1"))
-			if again != 1 || timeout-left > wait+time.Second {
-				t.Errorf("%d messages again, after %v", again, timeout-left)
-			}
-			if err := lock.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
-			f.idle(t)
-		})
+	inTable(t, "ReturnsMessagesOfABusyOrder", func(t *testing.T, table *queuelocktest.Table) {
+		other := newInstance(t, table, "other", nil)
+		lock, err := other.locks.Acquire(t.Context(), order, waitpolicy.NoWait)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newInstance(t, table, "a", func(context.Context) error { return errors.New("not its turn") })
+		again, left := f.invoke(t, message("m-1"))
+		if again != 1 || timeout-left > wait+time.Second {
+			t.Errorf("%d messages again, after %v", again, timeout-left)
+		}
+		if err := lock.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		f.idle(t)
 	})
-	t.Run("HoldsTheLockWithoutHeartbeats", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t)
-			var during int
-			f := newInstance(t, table, "a", func(ctx context.Context) error {
-				before := table.Counts()
-				<-time.After(20 * time.Second)
-				during = table.Counts().Sub(before).Total().Sent
-				return ctx.Err()
-			})
-			if again, _ := f.invoke(t, message("m-1")); again != 0 || during != 0 {
-				t.Errorf("%d messages again; %d requests during the work", again, during)
-			}
+	inTable(t, "HoldsTheLockWithoutHeartbeats", func(t *testing.T, table *queuelocktest.Table) {
+		var during int
+		f := newInstance(t, table, "a", func(ctx context.Context) error {
+			before := table.Counts()
+			<-time.After(20 * time.Second)
+			during = table.Counts().Sub(before).Total().Sent
+			return ctx.Err()
 		})
+		if again, _ := f.invoke(t, message("m-1")); again != 0 || during != 0 {
+			t.Errorf("%d messages again; %d requests during the work", again, during)
+		}
 	})
 }
