@@ -160,8 +160,7 @@ func printWrites(answers ...error) {
 	}
 }
 
-// twoTurns are two holders of one lock, one after the other. The first does not
-// know that its turn is over.
+// twoTurns are two holders of one lock, one after the other. The first does not know that its turn is over.
 func twoTurns(ctx context.Context, locks *queuelock.Client) (slow, fast *queuelock.Lock) {
 	var turns []*queuelock.Lock
 	for range 2 {

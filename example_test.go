@@ -21,8 +21,7 @@ import (
 
 // README.md and docs/ repeat parts of this file, and test/docs compares them.
 
-// With the AWS settings of the environment. The table was made by CreateTable,
-// or by "queuelock create-table".
+// With the AWS settings of the environment. The table was made by CreateTable, or by "queuelock create-table".
 func Example() {
 	shipOrder := func(ctx context.Context) error {
 		cfg, err := config.LoadDefaultConfig(ctx)
@@ -39,8 +38,7 @@ func Example() {
 	check(shipOrder(context.Background()))
 }
 
-// Renewals fail, and the lock is about to be lost. The callback saves results while the
-// lock is still held.
+// Renewals fail, and the lock is about to be lost. The callback saves results while the lock is still held.
 func ExampleOnExpiring() {
 	ctx := context.Background()
 	db := locktest.Memory()
@@ -113,8 +111,7 @@ func ExampleClient_Acquire_locker() {
 	// printing
 }
 
-// Two holders at once would be worse than none. After a crash no client is served until
-// an operator has looked.
+// Two holders at once would be worse than none. After a crash no client is served until an operator has looked.
 func ExampleFailClosed() {
 	ctx := context.Background()
 	db := locktest.Memory()

@@ -13,8 +13,7 @@ import (
 	"github.com/queuelock/queuelock/optimistic"
 )
 
-// newOrders is a client of a DynamoDB in memory with the table "orders", whose
-// key is "id", and order-7 in it.
+// newOrders is a client of a DynamoDB in memory with the table "orders", whose key is "id", and order-7 in it.
 func newOrders(ctx context.Context) (*dynamodb.Client, *optimistic.Table) {
 	db := locktest.Memory()
 	_, err := db.CreateTable(ctx, keyed([2]string{"id", "S"})("orders"))
@@ -97,8 +96,7 @@ func ExampleConflictError() {
 	// not saved: the order is packed by now, version 2
 }
 
-// A program that was restarted repeats its update. Its token says that it was
-// made.
+// A program that was restarted repeats its update. Its token says that it was made.
 func ExampleWithToken() {
 	ctx := context.Background()
 	_, orders := newOrders(ctx)

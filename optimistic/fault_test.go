@@ -316,8 +316,7 @@ func TestContextDuringUpdate(t *testing.T) {
 		if took := time.Since(begun); !errors.Is(err, context.DeadlineExceeded) || took < 10*time.Second || took > 10*time.Second+5*time.Millisecond {
 			t.Errorf("%v after %v, want the deadline after 10s", err, took)
 		}
-		// 1.3 s for the first six, and one a second then; half or once and a half
-		// as many at the most.
+		// 1.3 s for the first six, and one a second then; half or once and a half as many at the most.
 		if rounds < 8 || rounds > 26 {
 			t.Errorf("%d rounds in 10s", rounds)
 		}

@@ -133,8 +133,7 @@ func ExampleSplitTransaction() {
 	// alice knows that both are booked: false
 }
 
-// A program in any language uses the table over HTTP, here through an SDK client as it is
-// made for AWS.
+// A program in any language uses the table over HTTP, here through an SDK client as it is made for AWS.
 func ExampleClient_Serve() {
 	t := &exampleT{} // in a test: its *testing.T
 	defer t.end()

@@ -21,8 +21,7 @@ import (
 
 const paymentsTable = "payments"
 
-// world is a DynamoDB with the table of payments and that of locks, a gateway,
-// and an intent of 100.
+// world is a DynamoDB with the table of payments and that of locks, a gateway, and an intent of 100.
 type world struct {
 	t       *testing.T
 	table   *queuelocktest.Table
@@ -75,8 +74,7 @@ func (w *world) process(name string) *process {
 	return p
 }
 
-// charge is the whole way of each kind: of the optimistic one, the request and a
-// pass of the worker.
+// charge is the whole way of each kind: of the optimistic one, the request and a pass of the worker.
 var charge = map[string]func(*process, context.Context) (payments.Intent, error){
 	"pessimistic": func(p *process, ctx context.Context) (payments.Intent, error) { return p.pessimistic.Charge(ctx, "7") },
 	"optimistic": func(p *process, ctx context.Context) (payments.Intent, error) {
@@ -220,9 +218,8 @@ func TestTwoCharges(t *testing.T) {
 	})
 }
 
-// TestCrashDuringCharge checks that a crash during a charge is recovered from without a
-// second charge. The process crashes after the money was taken and before anything is
-// written.
+// TestCrashDuringCharge checks that a crash during a charge is recovered from without a second charge. The process
+// crashes after the money was taken and before anything is written.
 func TestCrashDuringCharge(t *testing.T) {
 	both(t, func(t *testing.T, kind string, w *world) {
 		a, b := w.process("a"), w.process("b")
@@ -274,9 +271,8 @@ func TestAmountAfterLostRecord(t *testing.T) {
 	})
 }
 
-// TestLateCharge checks that a late charge is recorded with the amount that was taken.
-// The limit of a lock: a process is paused right before it calls the gateway. When it
-// wakes, another process has the lock and has changed the amount.
+// TestLateCharge checks that a late charge is recorded with the amount that was taken. The limit of a lock: a process
+// is paused right before it calls the gateway. When it wakes, another process has the lock and has changed the amount.
 func TestLateCharge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

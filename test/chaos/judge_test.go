@@ -65,8 +65,7 @@ func TestHonestHistory(t *testing.T) {
 	}
 }
 
-// TestEachViolation checks that the judges find the one violation in each otherwise
-// honest history.
+// TestEachViolation checks that the judges find the one violation in each otherwise honest history.
 func TestEachViolation(t *testing.T) {
 	edit := func(h *History, change func(c *ledger.Contents)) {
 		c := h.Ledgers["e"]
@@ -222,8 +221,7 @@ func TestNoFalseAlarm(t *testing.T) {
 	}
 }
 
-// TestFaultOfAnotherLock checks that a fault of another lock does not count as a
-// disturbance.
+// TestFaultOfAnotherLock checks that a fault of another lock does not count as a disturbance.
 func TestFaultOfAnotherLock(t *testing.T) {
 	h := honest()
 	h.Faults = []Fault{

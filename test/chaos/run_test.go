@@ -27,8 +27,7 @@ func init() {
 	}
 }
 
-// dynoxide is the engine's binary; a test without it is left out, unless all
-// engines are asked for.
+// dynoxide is the engine's binary; a test without it is left out, unless all engines are asked for.
 func dynoxide(t *testing.T) string {
 	t.Helper()
 	binary := Installed("../..")
@@ -53,8 +52,7 @@ func testConfig() Config {
 	}
 }
 
-// TestShortRun checks that a short run ends without violations and leaves no process
-// behind.
+// TestShortRun checks that a short run ends without violations and leaves no process behind.
 func TestShortRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes about 15 seconds")
@@ -99,8 +97,7 @@ func TestRunContext(t *testing.T) {
 	}
 }
 
-// TestRunWithoutWorkers checks that a run whose workers cannot be started returns an
-// error.
+// TestRunWithoutWorkers checks that a run whose workers cannot be started returns an error.
 func TestRunWithoutWorkers(t *testing.T) {
 	cfg := testConfig()
 	cfg.Engine = dynoxide(t)
@@ -158,8 +155,7 @@ func TestPlantedLocalFile(t *testing.T) {
 	}
 }
 
-// TestKilledEngine checks that a killed engine keeps every write that it has answered, as
-// the judges assume.
+// TestKilledEngine checks that a killed engine keeps every write that it has answered, as the judges assume.
 func TestKilledEngine(t *testing.T) {
 	e := locktest.Must(openEngine(t.Context(), dynoxide(t), false, t.TempDir()))
 	defer func() {

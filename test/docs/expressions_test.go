@@ -24,8 +24,7 @@ const (
 	freeOnly   = `.*\(size \(holders\) = 0\)+$`
 )
 
-// operations lists the expressions in the order of docs/protocol.md. Each is
-// found by the first entry that matches it.
+// operations lists the expressions in the order of docs/protocol.md. Each is found by the first entry that matches it.
 var operations = []operation{
 	{"TAKE", "An exclusive lock.", takeStart + `holdMode, "exclusive"\)` + ofTable + busyToo},
 	{"", "With `NoWait`, which also requires that the lock is free.", takeStart + `holdMode, "exclusive"\)` + ofTable + freeOnly},

@@ -13,9 +13,8 @@ import (
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
-// floors are the packages of the library, from the facade down: each imports
-// only those below it. What a package may import of the outside is the same
-// for all.
+// floors are the packages of the library, from the facade down: each imports only those below it. What a package may
+// import of the outside is the same for all.
 var floors = []string{
 	"optimistic",
 	"httplock",

@@ -78,8 +78,7 @@ func TestSQLSnippets(t *testing.T) {
 	}
 }
 
-// shells are the languages of blocks that have commands. In all but the first, a command may
-// be anywhere in a line.
+// shells are the languages of blocks that have commands. In all but the first, a command may be anywhere in a line.
 var shells = []string{"sh", "crontab", "ini", "yaml"}
 
 func isCommand(word string) bool { return path.Base(word) == "queuelock" }

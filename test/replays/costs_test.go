@@ -135,8 +135,7 @@ func (c *costs) exclusive(t *testing.T) {
 	locktest.Lock(t, <-waiting)
 }
 
-// longQueue measures waiters of separate processes: those of one process share a
-// poller.
+// longQueue measures waiters of separate processes: those of one process share a poller.
 func (c *costs) longQueue(t *testing.T) {
 	table := newTable(t)
 	a, _ := locktest.Open(t, table, "a", queuelock.Config{})

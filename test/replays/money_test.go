@@ -137,8 +137,7 @@ func units(t queuelocktest.Tally) capacity.Count {
 	return capacity.Count{Requests: t.Sent, WriteUnits: t.WriteUnits, ReadUnits: t.ReadUnits}
 }
 
-// hour returns what the holder of a lock and the next in line spend in an hour, acquiring
-// and releasing included.
+// hour returns what the holder of a lock and the next in line spend in an hour, acquiring and releasing included.
 func hour(t *testing.T) (holder, waiter capacity.Count) {
 	synctest.Test(t, func(t *testing.T) {
 		table := newTable(t)

@@ -382,8 +382,7 @@ var mutants = []mutant{
 // noWrite is what package transition says. The other mistakes are to be found without it.
 const noWrite = "no write describes this change"
 
-// mutantSeeds is how many runs a mistake has to show itself: as many as CI makes of
-// the library as it is.
+// mutantSeeds is how many runs a mistake has to show itself: as many as CI makes of the library as it is.
 const mutantSeeds = 250
 
 // TestMutants plants each mistake in a copy of the source, and lets the
@@ -438,13 +437,11 @@ func firstMatch(pattern string, text []byte) []byte {
 	return nil
 }
 
-// falseAlarms are seeds that once found a mistake of the simulator: a row whose
-// ENQUEUE took long (50), a shared lock that was resumed after later ones (10328),
-// a worker that repeated a Release whose outcome stays unknown (31000506), a caller
-// between two tries (11021), an ENQUEUE that a paused process sent when it went on
-// (11603), a right that was missing once the answer to a TAKE was lost (12291), eight
-// short turns in a second (12353), a For that was silent until its limit (13253), and
-// an eviction of a closed entry between two others (20739).
+// falseAlarms are seeds that once found a mistake of the simulator: a row whose ENQUEUE took long (50), a shared lock
+// that was resumed after later ones (10328), a worker that repeated a Release whose outcome stays unknown (31000506), a
+// caller between two tries (11021), an ENQUEUE that a paused process sent when it went on (11603), a right that was
+// missing once the answer to a TAKE was lost (12291), eight short turns in a second (12353), a For that was silent
+// until its limit (13253), and an eviction of a closed entry between two others (20739).
 var falseAlarms = []uint64{50, 10328, 31000506, 11021, 11603, 12291, 12353, 13253, 20739}
 
 // TestSeedsOfPastMistakes runs the seeds that have found the mistakes, some of
@@ -462,8 +459,7 @@ func TestSeedsOfPastMistakes(t *testing.T) {
 	}
 }
 
-// TestMutantText checks that each mistake can still be planted: its text is in its
-// file, once.
+// TestMutantText checks that each mistake can still be planted: its text is in its file, once.
 func TestMutantText(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

@@ -177,10 +177,9 @@ func (*sum) share(of map[string]int) float64 {
 	return 100 * float64(of["by name"]) / float64(max(1, of["grants"]))
 }
 
-// TestReplay checks that one seed always gives the same run, so that a failure can be
-// examined again. Runs that take several locks at once are left out: the goroutines of
-// one AcquireAll act at the same instant, in an order that the scheduler chooses. So do
-// two of seed 1000, as a lease ends under an UpdateAndRelease whose request is stuck.
+// TestReplay checks that one seed always gives the same run, so that a failure can be examined again. Runs that take
+// several locks at once are left out: the goroutines of one AcquireAll act at the same instant, in an order that the
+// scheduler chooses. So do two of seed 1000, as a lease ends under an UpdateAndRelease whose request is stuck.
 func TestReplay(t *testing.T) {
 	for seed, left := uint64(1000), *replays; left > 0; seed++ {
 		plan := sim.NewPlan(seed, time.Duration(min(3, *minutes))*time.Minute)
@@ -224,8 +223,7 @@ func leaves(those string) func(w clause.Write, condition string) bool {
 // at the instant at which the deadline itself is noticed, it is either.
 var details = regexp.MustCompile(`( cause=|: unreachable|: expired|; meanwhile | on table ).*`)
 
-// difference shows where two histories differ; empty if they do not. The events of one
-// instant are in any order.
+// difference shows where two histories differ; empty if they do not. The events of one instant are in any order.
 func difference(a, b string) string {
 	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
 	for _, lines := range [][]string{x, y} {

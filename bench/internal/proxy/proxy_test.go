@@ -12,8 +12,7 @@ import (
 	"github.com/queuelock/queuelock/internal/workload/benchmark/capacity"
 )
 
-// TestCount checks that requests and units are counted for each table, from what an
-// engine answers.
+// TestCount checks that requests and units are counted for each table, from what an engine answers.
 func TestCount(t *testing.T) {
 	var got string
 	answers := map[string]struct {
@@ -84,8 +83,7 @@ func count(write, read float64) capacity.Count {
 	return capacity.Count{Requests: 1, WriteUnits: write, ReadUnits: read}
 }
 
-// TestDelay checks that both proxies add at least their round trip, and keep the order
-// of bytes.
+// TestDelay checks that both proxies add at least their round trip, and keep the order of bytes.
 func TestDelay(t *testing.T) {
 	const roundTrip = 20 * time.Millisecond
 	echo := must(net.Listen("tcp", "127.0.0.1:0"))

@@ -118,8 +118,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestLossOfEither checks that the work learns of the loss of each lock before another
-// process can hold it.
+// TestLossOfEither checks that the work learns of the loss of each lock before another process can hold it.
 func TestLossOfEither(t *testing.T) {
 	for name, c := range map[string]struct {
 		want   error

@@ -41,8 +41,7 @@ func (s store) status(t *testing.T, id string) (status string) {
 	return status
 }
 
-// evicted returns the tickets of a holder that was partitioned until another client
-// evicted it, and of that client.
+// evicted returns the tickets of a holder that was partitioned until another client evicted it, and of that client.
 func evicted(t *testing.T) (late, next ticket.Number) {
 	synctest.Test(t, func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
