@@ -8,8 +8,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,10 +20,8 @@ func constantOf(t *testing.T, dir, name string) int64 {
 	t.Helper()
 	fset := token.NewFileSet()
 	var all []*ast.File
-	for _, file := range locktest.Must(filepath.Glob(filepath.Join(root, dir, "*.go"))) {
-		if !strings.HasSuffix(file, "_test.go") {
-			all = append(all, locktest.Must(parser.ParseFile(fset, file, nil, 0)))
-		}
+	for _, file := range goFiles(t, dir) {
+		all = append(all, locktest.Must(parser.ParseFile(fset, file, nil, 0)))
 	}
 	// Types of other packages are not needed: what is not known is left out.
 	config := types.Config{Importer: onlyTime{}, Error: func(error) {}}

@@ -5,7 +5,6 @@ import (
 	"go/doc"
 	"go/parser"
 	"go/token"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -63,10 +62,8 @@ func documented(t *testing.T, dir string) *doc.Package {
 	t.Helper()
 	fset := token.NewFileSet()
 	var parsed []*ast.File
-	for _, name := range locktest.Must(filepath.Glob(filepath.Join(root, dir, "*.go"))) {
-		if !strings.HasSuffix(name, "_test.go") {
-			parsed = append(parsed, locktest.Must(parser.ParseFile(fset, name, nil, parser.ParseComments)))
-		}
+	for _, name := range goFiles(t, dir) {
+		parsed = append(parsed, locktest.Must(parser.ParseFile(fset, name, nil, parser.ParseComments)))
 	}
 	return locktest.Must(doc.NewFromFiles(fset, parsed, "github.com/queuelock/queuelock/"+dir))
 }
@@ -74,25 +71,21 @@ func documented(t *testing.T, dir string) *doc.Package {
 // comments returns the comments that pkg.go.dev shows, by what they are of.
 func comments(p *doc.Package) map[string]string {
 	all := map[string]string{"package " + p.Name: p.Doc}
-	values := func(of string, values []*doc.Value) {
+	add := func(of string, values []*doc.Value, functions, methods []*doc.Func) {
 		for _, v := range values {
 			all[of+strings.Join(v.Names, ",")] = v.Doc
 		}
-	}
-	functions := func(of string, functions []*doc.Func) {
 		for _, f := range functions {
-			all[of+f.Name] = f.Doc
+			all[f.Name] = f.Doc
+		}
+		for _, m := range methods {
+			all[of+m.Name] = m.Doc
 		}
 	}
-	values("", p.Consts)
-	values("", p.Vars)
-	functions("", p.Funcs)
+	add("", slices.Concat(p.Consts, p.Vars), p.Funcs, nil)
 	for _, typ := range p.Types {
 		all[typ.Name] = typ.Doc
-		values(typ.Name+".", typ.Consts)
-		values(typ.Name+".", typ.Vars)
-		functions("", typ.Funcs)
-		functions(typ.Name+".", typ.Methods)
+		add(typ.Name+".", slices.Concat(typ.Consts, typ.Vars), typ.Funcs, typ.Methods)
 	}
 	return all
 }

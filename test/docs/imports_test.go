@@ -65,9 +65,8 @@ func isAllowed(path string) bool {
 // TestImports checks that packages import only packages below them, and those of a short list of modules, and that
 // internal/retry alone has pauses.
 func TestImports(t *testing.T) {
-	t.Chdir(root)
 	for i, floor := range floors {
-		for _, file := range sourcesOf(t, floor) {
+		for _, file := range goFiles(t, floor) {
 			for _, path := range importsOf(t, file) {
 				host, _, _ := strings.Cut(path, "/")
 				rest, ours := strings.CutPrefix(path, module)
@@ -90,9 +89,8 @@ var pure = []string{"queue", "internal/machine", "ticket", "clause", "internal/a
 
 // TestPure checks that nothing in a pure package, and nothing of the library that it imports, can do more.
 func TestPure(t *testing.T) {
-	t.Chdir(root)
 	for _, floor := range pure {
-		for _, file := range sourcesOf(t, floor) {
+		for _, file := range goFiles(t, floor) {
 			for _, path := range importsOf(t, file) {
 				first, _, _ := strings.Cut(path, "/")
 				ours, isOurs := strings.CutPrefix(path, module+"/")
@@ -115,30 +113,15 @@ func TestPure(t *testing.T) {
 // TestFacade checks that the facade has no expressions of DynamoDB's. The types of transactions are part of its
 // interface, as are the SDK client's methods, in table.go, and the builders that UpdateAndRelease takes.
 func TestFacade(t *testing.T) {
-	t.Chdir(root)
-	files, err := filepath.Glob("*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatal(err)
-	}
-	for _, file := range files {
+	for _, file := range goFiles(t, ".") {
 		for _, path := range importsOf(t, file) {
-			if !strings.HasSuffix(file, "_test.go") && strings.Contains(path, "aws-sdk-go-v2") && !strings.HasSuffix(path, "/dynamodb/types") &&
-				(file != "table.go" || !strings.HasSuffix(path, "/service/dynamodb")) &&
-				(file != "itemlock.go" || !strings.HasSuffix(path, "/dynamodb/expression")) {
+			if strings.Contains(path, "aws-sdk-go-v2") && !strings.HasSuffix(path, "/dynamodb/types") &&
+				(filepath.Base(file) != "table.go" || !strings.HasSuffix(path, "/service/dynamodb")) &&
+				(filepath.Base(file) != "itemlock.go" || !strings.HasSuffix(path, "/dynamodb/expression")) {
 				t.Errorf("%s imports %s", file, path)
 			}
 		}
 	}
-}
-
-// sourcesOf returns the files of a package, without those of its tests.
-func sourcesOf(t *testing.T, floor string) []string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(floor, "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no files in %q: %v", floor, err)
-	}
-	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
 }
 
 func importsOf(t *testing.T, file string) []string {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,6 +120,17 @@ func sources(t *testing.T, under, suffix string) string {
 	var all strings.Builder
 	files(t, under, suffix, func(_, text string) { all.WriteString(text) })
 	return all.String()
+}
+
+// goFiles returns the files of a package, without those of its tests.
+func goFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	all := locktest.Must(filepath.Glob(filepath.Join(root, dir, "*.go")))
+	all = slices.DeleteFunc(all, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	if len(all) == 0 {
+		t.Fatalf("there is no package %q", dir)
+	}
+	return all
 }
 
 // TestTables finds a row of dashes below the first row of each table, and in each row as many cells as in the first.

@@ -91,12 +91,9 @@ func TestConfiguration(t *testing.T) {
 // library returns the root package's code, without tests.
 func library(t *testing.T) string {
 	t.Helper()
-	names := locktest.Must(filepath.Glob(filepath.Join(root, "*.go")))
 	var all strings.Builder
-	for _, name := range names {
-		if !strings.HasSuffix(name, "_test.go") {
-			all.WriteString(read(t, filepath.Base(name)))
-		}
+	for _, name := range goFiles(t, ".") {
+		all.WriteString(read(t, filepath.Base(name)))
 	}
 	return all.String()
 }
