@@ -108,7 +108,7 @@ func TestEngineTransactions(t *testing.T) {
 		_, err = items.Save(t.Context(), second)
 		locktest.Is(t, err, optimistic.ErrConflict)
 
-		write(t, table, attributes{"pk": order["pk"], "sk": order["sk"]}) // without a version
+		write(t, table, order) // without a version
 		taken := load(t, items)
 		save(t, items, taken)
 		_, err = items.Save(t.Context(), taken)

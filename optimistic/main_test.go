@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/optimistic"
@@ -21,10 +22,7 @@ func TestMain(m *testing.M) { os.Exit(engines.Main(m).Run()) }
 
 type attributes = map[string]types.AttributeValue
 
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-func num(n int) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.Itoa(n)}
-}
+var str, num = av.Str, av.Num
 
 // order is the key of the item that the tests change.
 var order = attributes{"pk": str("order-7"), "sk": str("header")}

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/optimistic"
 	"github.com/queuelock/queuelock/queue"
@@ -70,7 +71,7 @@ func TestConflict(t *testing.T) {
 	items, _ := open(t, table, "a", optimistic.Config{})
 	old := save(t, items, fresh(1))
 	changed := old
-	changed.Attributes = attributes{"pk": order["pk"], "sk": order["sk"], "n": num(5)}
+	changed.Attributes = fresh(5).Attributes
 	changed = save(t, items, changed)
 
 	for what, f := range map[string]func() error{
@@ -158,10 +159,7 @@ func TestItemsWithoutVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			items, _ := open(t, table, "a", optimistic.Config{})
-			item := attributes{"pk": order["pk"], "sk": order["sk"], "n": num(1)}
-			for k, v := range extra {
-				item[k] = v
-			}
+			item := av.With(fresh(1).Attributes, extra)
 			write(t, table, item)
 			first, second := load(t, items), load(t, items)
 			if !first.Exists() || first.Version() != second.Version() {
@@ -199,10 +197,7 @@ func TestMalformedVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			table := queuelocktest.NewTable(t)
 			items, _ := open(t, table, "a", optimistic.Config{})
-			item := attributes{"pk": order["pk"], "sk": order["sk"]}
-			for k, v := range extra {
-				item[k] = v
-			}
+			item := av.With(order, extra)
 			old := save(t, items, fresh(1))
 			write(t, table, item)
 			_, loadErr := items.Load(t.Context(), order)

@@ -8,15 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
 type item = map[string]types.AttributeValue
 
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-func num(n int) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.Itoa(n)}
-}
+var str, num = av.Str, av.Num
 
 func key(pk, sk string) item { return item{"pk": str(pk), "sk": str(sk)} }
 
