@@ -58,23 +58,23 @@ func takes(d time.Duration, most *atomic.Int32) func(context.Context, *queuelock
 	}
 }
 
-// TestOrders sends orders of two customers to two processes.
+// TestOrders sends orders of three customers to two processes.
 func TestOrders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var most atomic.Int32
 		table, save := queuelocktest.NewTable(t), takes(time.Second, &most)
 		processes := []process{newProcess(t, table, "a", time.Minute, save), newProcess(t, table, "b", time.Minute, save)}
 		status := make(chan int)
-		for i := range 6 {
-			go func() { status <- processes[i%2].order(t, "anne").StatusCode }()
-			go func() { status <- processes[i%2].order(t, "bert").StatusCode }()
+		for i := range 12 {
+			customer := []string{"anne", "bert", "cleo"}[i%3]
+			go func() { status <- processes[i%2].order(t, customer).StatusCode }()
 		}
 		for range 12 {
 			if got := <-status; got != http.StatusCreated {
 				t.Errorf("status %d", got)
 			}
 		}
-		if most.Load() != 2 {
+		if most.Load() != 3 {
 			t.Errorf("%d orders at the same time, want one of each customer", most.Load())
 		}
 	})
