@@ -13,12 +13,17 @@ import (
 	"time"
 )
 
-func open(t *testing.T, cfg Config) *UDP {
+func ok(t *testing.T, err error) {
 	t.Helper()
-	u, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func open(t *testing.T, cfg Config) *UDP {
+	t.Helper()
+	u, err := New(cfg)
+	ok(t, err)
 	t.Cleanup(func() { _ = u.Close() })
 	return u
 }
@@ -37,9 +42,7 @@ func hang(t *testing.T, u *UDP) (bell string, rung <-chan bool, stop func()) {
 	t.Helper()
 	c := make(chan bool, 100)
 	bell, stop, err := u.Hang(func() { c <- true })
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	return bell, c, stop
 }
 
@@ -77,9 +80,7 @@ func TestBell(t *testing.T) {
 		bell, rung, _ := hang(t, u)
 		b, _ := parseBell(bell)
 		conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(b.to))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		defer conn.Close()
 		valid := append([]byte(ringing), b.key[:]...)
 		all := [][]byte{append(slices.Clone(valid), 0)}
@@ -158,9 +159,7 @@ func TestBell(t *testing.T) {
 	})
 	t.Run("ShowsWhatIsAdvertised", func(t *testing.T) {
 		conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		listen := conn.LocalAddr().String()
 		_ = conn.Close()
 		bell, _, _ := hang(t, open(t, Config{Network: true, Listen: listen, Advertise: "10.1.2.3:2944"}))
@@ -171,9 +170,7 @@ func TestBell(t *testing.T) {
 	t.Run("EndsWithClose", func(t *testing.T) {
 		u := open(t, Config{})
 		bell, _, stop := hang(t, u)
-		if err := u.Close(); err != nil {
-			t.Error(err)
-		}
+		ok(t, u.Close())
 		u.Ring(bell)
 		stop()
 		if late, _, err := u.Hang(func() {}); late != "" || err == nil {
@@ -188,9 +185,7 @@ func TestBell(t *testing.T) {
 	})
 	t.Run("SaysWhyItHasNone", func(t *testing.T) {
 		conn, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		defer conn.Close()
 		u := open(t, Config{Network: true, Listen: conn.LocalAddr().String()})
 		if _, _, err := u.Hang(func() {}); err == nil || !strings.Contains(err.Error(), "cannot be bound") {
@@ -224,9 +219,7 @@ func TestRingsAllowed(t *testing.T) {
 	for range 20_000 {
 		allow := one(allows)
 		n, err := Config{Network: true, Allow: allow}.network()
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		if n.on = rand.IntN(4) > 0; !n.on {
 			allow = []string{}
 		}
