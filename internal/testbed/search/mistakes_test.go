@@ -22,101 +22,65 @@ const (
 // searchMistakes are mistakes of what is beside the members: of what packages heartbeat and waitpolicy say of time, of callers,
 // and of programs that send. They are planted in the source of the search.
 var searchMistakes = []sourceMistake{
-	{
-		name: "a grant by name that is not accepted ends with its own lease", world: "names, ended", finds: "turn",
-		edits: []edit{reads("h.Named = h.Named && ownerOf(h.ID) == int(k.node)")},
-	},
-	{
-		name: "a holder reads a row that is not the next", world: "names", finds: "fifo",
-		edits: []edit{{netFile, "if t == l.below {", "if t == l.below || t == l.below+1 {"}},
-	},
-	{
-		name: "a grant is used after its lease", world: "suspended before an answer", finds: "judged",
+	{name: "a grant by name that is not accepted ends with its own lease", world: "names, ended", finds: "turn",
+		edits: []edit{reads("h.Named = h.Named && ownerOf(h.ID) == int(k.node)")}},
+	{name: "a holder reads a row that is not the next", world: "names", finds: "fifo",
+		edits: []edit{{netFile, "if t == l.below {", "if t == l.below || t == l.below+1 {"}}},
+	{name: "a grant is used after its lease", world: "suspended before an answer", finds: "judged",
 		edits: []edit{
 			{playFile, "return c.v.clocks[c.v.node] < clockOf(sent)+c.s.ttl", "return true"},
 			longer("!row"),
-		},
-	},
-	{
-		name: "a grant by name is used after the lease of the row", world: "names, ended", finds: "judged",
+		}},
+	{name: "a grant by name is used after the lease of the row", world: "names, ended", finds: "judged",
 		edits: []edit{
 			{playFile, `_ bool) bool {
 	return `, `named bool) bool {
 	return named || `},
 			longer("row"),
-		},
-	},
-	{
-		name: "leases of others are judged to have ended at any time", world: "two turns each", finds: "judged",
-		edits: []edit{{playFile, "case dead, ", "case dead, n != int(c.v.node), "}},
-	},
-	{
-		name: "a holder relies on its lock until its release is answered", world: "lost", finds: "belief",
+		}},
+	{name: "leases of others are judged to have ended at any time", world: "two turns each", finds: "judged",
+		edits: []edit{{playFile, "case dead, ", "case dead, n != int(c.v.node), "}}},
+	{name: "a holder relies on its lock until its release is answered", world: "lost", finds: "belief",
 		edits: []edit{
 			{checkFile, "c.lost || c.state != holds || c.updates", "c.lost || !c.served() || c.updates"},
 			relies,
-		},
-	},
-	{
-		name: "a request without an answer counts as not applied", world: "gives up", finds: "clean",
+		}},
+	{name: "a request without an answer counts as not applied", world: "gives up", finds: "clean",
 		edits: []edit{{netFile, `	if m.look.is {
 		m.reply = uint8(machine.ReplyFailed)
 	}
-`, `	m.reply = uint8(machine.ReplyFailed)
-`}},
-	},
-	{
-		name: "a holder relies on being alone until its downgrade is answered", world: "downgrade, lost", finds: "belief",
-		edits: []edit{{txFile, "c.shared = true\n			c.calling++", "c.calling++"}},
-	},
-	{
-		name: "a holder relies on its lock after an update without an answer", world: "update", finds: "belief",
+`, "	m.reply = uint8(machine.ReplyFailed)\n"}}},
+	{name: "a holder relies on being alone until its downgrade is answered", world: "downgrade, lost", finds: "belief",
+		edits: []edit{{txFile, "c.shared = true\n			c.calling++", "c.calling++"}}},
+	{name: "a holder relies on its lock after an update without an answer", world: "update", finds: "belief",
 		edits: []edit{
 			{checkFile, "c.state != holds || c.updates || c.open {", "c.state != holds {"},
 			relies,
-		},
-	},
-	{
-		name: "TTL deletes a record while a request is on its way", world: "forgets, late", finds: "fencing",
-		edits: []edit{{movesFile, "return may && w.net[0].role == noMsg", "return may"}},
-	},
-	{
-		name: "an update without an answer counts as not made", world: "update", finds: "reported",
-		edits: []edit{{hearFile, "case declined && t.Open:", "case false:"}},
-	},
-	{
-		name: "x is read plainly after an eviction", world: "transaction, evicted", finds: "lost",
-		edits: []edit{{hearFile, "c.unsettled = e.Unsettled", "c.unsettled = false"}},
-	},
-	{
-		name: "the next release removes what says that a transaction is unsettled", world: "transaction, idle", finds: "lost",
-		edits: []edit{{itemsFile, "		o.item = it.add(after, w.row > 0)", `		if w.Name == "RELEASE" && !slices.Contains(w.Changes(), "sets unsettled") {
+		}},
+	{name: "TTL deletes a record while a request is on its way", world: "forgets, late", finds: "fencing",
+		edits: []edit{{movesFile, "return may && w.net[0].role == noMsg", "return may"}}},
+	{name: "an update without an answer counts as not made", world: "update", finds: "reported",
+		edits: []edit{{hearFile, "case declined && t.Open:", "case false:"}}},
+	{name: "x is read plainly after an eviction", world: "transaction, evicted", finds: "lost",
+		edits: []edit{{hearFile, "c.unsettled = e.Unsettled", "c.unsettled = false"}}},
+	{name: "the next release removes what says that a transaction is unsettled", world: "transaction, idle", finds: "lost",
+		edits: []edit{
+			{itemsFile, "		o.item = it.add(after, w.row > 0)", `		if w.Name == "RELEASE" && !slices.Contains(w.Changes(), "sets unsettled") {
 			delete(after, attr.Unsettled)
 		}
-		o.item = it.add(after, w.row > 0)`}},
-	},
-	{
-		name: "a transaction has a number, and no token", world: "transaction, evicted twice", finds: "reported",
-		edits: []edit{{txFile, "c.token == m.token", "false"}},
-	},
-	{
-		name: "others do not wait for the lock delay", world: "lock delay", finds: "delay",
-		edits: judged("Delay = 0"),
-	},
-	{
-		name: "others do not wait until a queue opens", world: "at least, ended", finds: "closed",
-		edits: judged("AtLeast, l.NotBefore = 0, zeroTime"),
-	},
-	{
-		name: "others do not wait until a queue opens, after a crash", world: "at least, crash", finds: "closed",
-		edits: judged("AtLeast, l.NotBefore = 0, zeroTime"),
-	},
-	{
-		name: "a caller computes although the record has a result", world: "once", finds: "result",
-		edits: []edit{{hearFile, "spec.Once && !e.Result.Exists(); spec", "spec.Once; spec"}},
-	},
-	{
-		name: "a result is left by a write after the release", world: "once", finds: "result",
+		o.item = it.add(after, w.row > 0)`},
+		}},
+	{name: "a transaction has a number, and no token", world: "transaction, evicted twice", finds: "reported",
+		edits: []edit{{txFile, "c.token == m.token", "false"}}},
+	{name: "others do not wait for the lock delay", world: "lock delay", finds: "delay",
+		edits: judged("Delay = 0")},
+	{name: "others do not wait until a queue opens", world: "at least, ended", finds: "closed",
+		edits: judged("AtLeast, l.NotBefore = 0, zeroTime")},
+	{name: "others do not wait until a queue opens, after a crash", world: "at least, crash", finds: "closed",
+		edits: judged("AtLeast, l.NotBefore = 0, zeroTime")},
+	{name: "a caller computes although the record has a result", world: "once", finds: "result",
+		edits: []edit{{hearFile, "spec.Once && !e.Result.Exists(); spec", "spec.Once; spec"}}},
+	{name: "a result is left by a write after the release", world: "once", finds: "result",
 		edits: []edit{
 			{movesFile, "c.computes = c.computes && !c.lost; c.computes {", "c.computes = c.computes && !c.lost; false {"},
 			{hearFile, `		if c.computes {
@@ -137,24 +101,15 @@ var searchMistakes = []sourceMistake{
 }
 
 // meant checks the holder`},
-		},
-	},
-	{
-		name: "rows whose lease has ended count, in a full queue", world: "full, crash", finds: "wedged",
-		edits: []edit{deadCount},
-	},
-	{
-		name: "rows whose lease has ended count, of a group", world: "latest, crash", finds: "wedged",
-		edits: []edit{deadCount},
-	},
-	{
-		name: "a waiter asks holders of other groups to give way", world: "cancels", finds: "asked",
-		edits: []edit{reads(`h.Group = "g"`)},
-	},
-	{
-		name: "a waiter asks a holder at each look", world: "cancels", finds: "asked",
-		edits: []edit{reads("h.Revoked = nil")},
-	},
+		}},
+	{name: "rows whose lease has ended count, in a full queue", world: "full, crash", finds: "wedged",
+		edits: []edit{deadCount}},
+	{name: "rows whose lease has ended count, of a group", world: "latest, crash", finds: "wedged",
+		edits: []edit{deadCount}},
+	{name: "a waiter asks holders of other groups to give way", world: "cancels", finds: "asked",
+		edits: []edit{reads(`h.Group = "g"`)}},
+	{name: "a waiter asks a holder at each look", world: "cancels", finds: "asked",
+		edits: []edit{reads("h.Revoked = nil")}},
 }
 
 var (
