@@ -63,13 +63,15 @@ func TestNamedInTime(t *testing.T) {
 	}
 }
 
-// TestLateAnswer checks that the answer of a request that hung is not taken for that of the one that has its number.
+// TestLateAnswer checks that a request that hung, and then is answered or panics, does not end the one that has its number.
 func TestLateAnswer(t *testing.T) {
-	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(&member.Config{}, member.Queue{})}
 	hung, next := &request{}, &request{}
-	p.requests = []*request{next}
-	if p.take(answer{a: member.Answer{Of: 0}, r: hung}); p.requests[0] != next {
-		t.Error("it has ended the next request")
+	for _, late := range []member.Event{answer{a: member.Answer{Of: 0}, r: hung}, panics{of: 0, r: hung}} {
+		p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(&member.Config{}, member.Queue{})}
+		p.requests = []*request{next}
+		if p.take(late); p.requests[0] != next {
+			t.Errorf("%T has ended the next request", late)
+		}
 	}
 }
 
@@ -251,16 +253,6 @@ func TestEnterAfterClose(t *testing.T) {
 	c.Close()
 	if k := c.Enter(t.Context(), &call{}); len(k.Wake) == 0 {
 		t.Error("it does not hear of the end of the client")
-	}
-}
-
-// TestLatePanic checks that a request that hung, and then panics, does not end the one that has its number.
-func TestLatePanic(t *testing.T) {
-	p := &player{c: New(Config{Store: new(table.Store)}), m: member.New(&member.Config{}, member.Queue{})}
-	hung, next := &request{}, &request{}
-	p.requests = []*request{next}
-	if p.take(panics{of: 0, r: hung}); p.requests[0] != next {
-		t.Error("it has ended the next request")
 	}
 }
 
