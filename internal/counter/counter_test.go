@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -102,36 +101,33 @@ func TestTakeOnce(t *testing.T) {
 		{"access denied", queuelocktest.Refuse(queuelocktest.AccessDenied), 0, true}, // after an answer: perhaps to a copy
 	} {
 		for _, operation := range []string{"increment", "seed"} {
-			t.Run(test.name+" of "+operation, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					tb := queuelocktest.NewTable(t, locktest.WithoutNesting())
-					c := newSeeding(t, tb, "alice")
-					base, fault, want := uint64(0), seeds(test.fault), 2
-					if operation == "increment" {
-						given(t, tb, clause.Item{"ticketNumber": clause.Int(41)})
-						base, fault, want = 41, test.fault, 1
-					}
-					tb.Inject(fault)
-					before := tb.Counts()
-					item, err := c.Take(t.Context(), ticket.Rider{})
-					if err == nil {
-						t.Fatalf("got %v without an error", item)
-					}
-					if got := counter.MayHaveTaken(err); got != test.may {
-						t.Errorf("MayHaveTaken(%v) is %v, want %v", err, got, test.may)
-					}
-					if sent := tb.Counts().Sub(before).Total().Sent; sent != want {
-						t.Errorf("%d requests were sent, want %d", sent, want)
-					}
-					var stands ticket.Number
-					for _, item := range tb.Items() {
-						stands = number(t, item)
-					}
-					if want := ticket.FromUint64(base + uint64(test.applied)); stands != want {
-						t.Errorf("the counter is at %v, want %v", stands, want)
-					}
-				})
-			})
+			locktest.InTable(t, test.name+" of "+operation, func(t *testing.T, tb *queuelocktest.Table) {
+				c := newSeeding(t, tb, "alice")
+				base, fault, want := uint64(0), seeds(test.fault), 2
+				if operation == "increment" {
+					given(t, tb, clause.Item{"ticketNumber": clause.Int(41)})
+					base, fault, want = 41, test.fault, 1
+				}
+				tb.Inject(fault)
+				before := tb.Counts()
+				item, err := c.Take(t.Context(), ticket.Rider{})
+				if err == nil {
+					t.Fatalf("got %v without an error", item)
+				}
+				if got := counter.MayHaveTaken(err); got != test.may {
+					t.Errorf("MayHaveTaken(%v) is %v, want %v", err, got, test.may)
+				}
+				if sent := tb.Counts().Sub(before).Total().Sent; sent != want {
+					t.Errorf("%d requests were sent, want %d", sent, want)
+				}
+				var stands ticket.Number
+				for _, item := range tb.Items() {
+					stands = number(t, item)
+				}
+				if want := ticket.FromUint64(base + uint64(test.applied)); stands != want {
+					t.Errorf("the counter is at %v, want %v", stands, want)
+				}
+			}, locktest.WithoutNesting())
 		}
 	}
 }

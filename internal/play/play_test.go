@@ -17,8 +17,7 @@ import (
 // TestReleaseEnds checks that a release at a table that does not answer ends a request's time after its caller's context, that another
 // one succeeds, and that its error says what ends the lock.
 func TestReleaseEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		db.Partition()
@@ -31,7 +30,7 @@ func TestReleaseEnds(t *testing.T) {
 		locktest.Is(t, lock.Err(), queuelock.ErrReleased)
 		db.Heal()
 		locktest.OK(t, lock.Release(t.Context()))
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestManyGiveUp lets 2,000 callers give up at once, with -short 200: each hears of it within a second, and nothing is left.
@@ -40,8 +39,7 @@ func TestManyGiveUp(t *testing.T) {
 	if testing.Short() {
 		n = 200
 	}
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
@@ -59,15 +57,14 @@ func TestManyGiveUp(t *testing.T) {
 		if rows, holders := locktest.RowsAndHolders(t, holder); rows+holders > 0 {
 			t.Errorf("%d rows and %d holders are left", rows, holders)
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestReadsForBells checks that a holder which does not know the next row reads it for its bell once beside a release that is repeated,
 // and not beside each attempt: the SDK repeats the read as well. Once the release has had an answer, the next waiter is rung.
 func TestReadsForBells(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		var hub bells.Hub
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		client := func(name string) (*queuelock.Client, *queuelocktest.Client) {
 			return locktest.OpenMet(t, table, name, queuelock.Config{Wake: hub.Client(name)})
 		}
@@ -97,7 +94,7 @@ func TestReadsForBells(t *testing.T) {
 		if took := time.Since(begun); took > 20*time.Millisecond || len(hub.Rung()) != rung+1 {
 			t.Errorf("the next waiter had its turn after %v, rung %v", took, hub.Rung()[rung:])
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestReadsNoRow checks that a release reads a row for its bell only if the next ticket is of its queue, and for an exclusive holder.
@@ -112,27 +109,24 @@ func TestReadsNoRow(t *testing.T) {
 		"Permits":   {opt: queuelock.Permits(2)},
 		"Table":     {scope: ticket.ScopeTable, opt: queuelock.LockDelay(0)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var hub bells.Hub
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-				c, db := locktest.OpenMet(t, table, "c", queuelock.Config{Wake: hub.Client("c"), Scope: test.scope})
-				other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{Wake: hub.Client("other"), Scope: test.scope})
-				first := locktest.Acquire(t, other, waitpolicy.Forever, test.opt)
-				if name == "Shared" || name == "Permits" { // which has room: a second one is granted it beside the first
-					defer locktest.Release(t, first)
-				} else {
-					time.AfterFunc(10*time.Second, func() { locktest.Release(t, first) })
-				}
-				held := locktest.Acquire(t, c, waitpolicy.Forever, test.opt) // by CLAIM: others may wait
-				before := db.Counts()
-				locktest.Release(t, held)
-				time.Sleep(time.Second)
-				if sent := db.Counts().Sub(before); sent["GetItem"].Sent != test.reads {
-					t.Errorf("%d reads, want %d", sent["GetItem"].Sent, test.reads)
-				}
-			})
-		})
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			var hub bells.Hub
+			c, db := locktest.OpenMet(t, table, "c", queuelock.Config{Wake: hub.Client("c"), Scope: test.scope})
+			other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{Wake: hub.Client("other"), Scope: test.scope})
+			first := locktest.Acquire(t, other, waitpolicy.Forever, test.opt)
+			if name == "Shared" || name == "Permits" { // which has room: a second one is granted it beside the first
+				defer locktest.Release(t, first)
+			} else {
+				time.AfterFunc(10*time.Second, func() { locktest.Release(t, first) })
+			}
+			held := locktest.Acquire(t, c, waitpolicy.Forever, test.opt) // by CLAIM: others may wait
+			before := db.Counts()
+			locktest.Release(t, held)
+			time.Sleep(time.Second)
+			if sent := db.Counts().Sub(before); sent["GetItem"].Sent != test.reads {
+				t.Errorf("%d reads, want %d", sent["GetItem"].Sent, test.reads)
+			}
+		}, queuelocktest.WithLatency(2*time.Millisecond))
 	}
 }
 
@@ -140,30 +134,26 @@ func TestReadsNoRow(t *testing.T) {
 // closed, before it is confirmed.
 func TestLogsWhatStays(t *testing.T) {
 	for name, opts := range map[string][]queuelock.AcquireOption{"Leased": nil, "FailClosed": {queuelock.FailClosed()}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var log locktest.Journal
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
-				c, db := locktest.OpenMet(t, table, "c", queuelock.Config{Logger: log.Logger()})
-				db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)) // of TAKE
-				time.AfterFunc(10*time.Millisecond, db.Partition)
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				_, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever, opts...)
-				locktest.Is(t, err, queuelock.ErrUnavailable)
-				synctest.Wait() // a goroutine logs
-				if n := log.Count("could not be removed; their lease will end them"); n != 1 {
-					t.Errorf("it was logged %d times", n)
-				}
-			})
-		})
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			var log locktest.Journal
+			c, db := locktest.OpenMet(t, table, "c", queuelock.Config{Logger: log.Logger()})
+			db.Inject(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)) // of TAKE
+			time.AfterFunc(10*time.Millisecond, db.Partition)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever, opts...)
+			locktest.Is(t, err, queuelock.ErrUnavailable)
+			synctest.Wait() // a goroutine logs
+			if n := log.Count("could not be removed; their lease will end them"); n != 1 {
+				t.Errorf("it was logged %d times", n)
+			}
+		}, queuelocktest.WithLatency(2*time.Millisecond))
 	}
 }
 
 // TestFirstLeavesDuringLook checks that the others of a block go on with the answer to a look whose caller has left.
 func TestFirstLeavesDuringLook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(20*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{Block: 64})
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
@@ -187,5 +177,5 @@ func TestFirstLeavesDuringLook(t *testing.T) {
 		look.Remove()
 		locktest.Release(t, held)
 		locktest.Release(t, locktest.Within(t, "the second of the block", 5*time.Second, second).Lock)
-	})
+	}, queuelocktest.WithLatency(20*time.Millisecond))
 }

@@ -3,7 +3,6 @@ package requests_test
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 
 	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -14,8 +13,7 @@ import (
 // TestWithoutNesting checks that a client of an engine that refuses the nested
 // expression uses two requests for the first use of a key, and tries the other form once.
 func TestWithoutNesting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tb := queuelocktest.NewTable(t, locktest.WithoutNesting())
+	locktest.WithTable(t, func(t *testing.T, tb *queuelocktest.Table) {
 		q := queueOf(tb, "e")
 		locktest.Must(requests.Get(t.Context(), q)) // it knows DynamoDB's time
 		// The client asks once whether the table's keys are the reason.
@@ -34,5 +32,5 @@ func TestWithoutNesting(t *testing.T) {
 		if rec, _, err := requests.Take(t.Context(), q, queue.Take(e, false)); err != nil || rec.Permits != 2 || len(rec.Holders) != 1 {
 			t.Errorf("a semaphore: %+v, %v", rec, err)
 		}
-	})
+	}, locktest.WithoutNesting())
 }

@@ -51,18 +51,16 @@ func TestPartitionOfRunningRequests(t *testing.T) {
 		{"on the way there", fault.Fate{There: fault.Leg{Delay: time.Minute}}, 0},
 		{"on the way back", fault.Fate{Back: fault.Leg{Delay: time.Minute}}, 1},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(faultnet.Config{})
-				client, conn := r.client("a", test.fate)
-				time.AfterFunc(time.Second, conn.Cut)
-				if _, err := client.PutItem(t.Context(), put("k", false), once); !errors.Is(err, syscall.ECONNRESET) {
-					t.Errorf("got %v, want a reset connection", err)
-				}
-				if n := len(r.putTimes()); n != test.applied {
-					t.Errorf("applied %d times, want %d", n, test.applied)
-				}
-			})
+		locktest.InBubble(t, test.name, func(t *testing.T) {
+			r := newRig(faultnet.Config{})
+			client, conn := r.client("a", test.fate)
+			time.AfterFunc(time.Second, conn.Cut)
+			if _, err := client.PutItem(t.Context(), put("k", false), once); !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("got %v, want a reset connection", err)
+			}
+			if n := len(r.putTimes()); n != test.applied {
+				t.Errorf("applied %d times, want %d", n, test.applied)
+			}
 		})
 	}
 }

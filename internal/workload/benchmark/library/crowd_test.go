@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
@@ -21,16 +20,14 @@ func TestCrowd(t *testing.T) {
 			if locktest.UnderRace && i > 0 {
 				continue // as long as all others together
 			}
-			t.Run(v.Name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					values := measure(t, v, roundTrip)
-					if values["turns"] < 50 {
-						t.Errorf("%.0f turns a second", values["turns"])
-					}
-					if values["write units"] <= 0 || values["write units"] > 5 {
-						t.Errorf("a turn costs %.2f write units", values["write units"])
-					}
-				})
+			locktest.InBubble(t, v.Name, func(t *testing.T) {
+				values := measure(t, v, roundTrip)
+				if values["turns"] < 50 {
+					t.Errorf("%.0f turns a second", values["turns"])
+				}
+				if values["write units"] <= 0 || values["write units"] > 5 {
+					t.Errorf("a turn costs %.2f write units", values["write units"])
+				}
 			})
 		}
 	}
@@ -65,22 +62,20 @@ func (m *mutex) Try(context.Context, string) (scenario.Release, error) { return 
 // TestCrowdCounts counts the turns of the measurement alone, and reports a lock that fails.
 func TestCrowdCounts(t *testing.T) {
 	for name, fails := range map[string]int{"Works": 0, "FailsBefore": 1, "FailsWithin": 60} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := &mutex{free: make(chan struct{}, 1), fails: fails}
-				m.free <- struct{}{}
-				begun := time.Now()
-				done, err := scenario.Crowd{Goroutines: 4, Hold: 0.01, Before: 0.5, Seconds: 1}.Do(t.Context(), m)
-				if fails > 0 != errors.Is(err, errBroken) {
-					t.Errorf("the error is %v", err)
-				}
-				if fails == 0 && (done.Cycles < 99 || done.Cycles > 101 || done.Seconds != 1) {
-					t.Errorf("%d turns of 10 ms in %v s", done.Cycles, done.Seconds)
-				}
-				if took := time.Since(begun); took > 1600*time.Millisecond {
-					t.Errorf("it took %v", took)
-				}
-			})
+		locktest.InBubble(t, name, func(t *testing.T) {
+			m := &mutex{free: make(chan struct{}, 1), fails: fails}
+			m.free <- struct{}{}
+			begun := time.Now()
+			done, err := scenario.Crowd{Goroutines: 4, Hold: 0.01, Before: 0.5, Seconds: 1}.Do(t.Context(), m)
+			if fails > 0 != errors.Is(err, errBroken) {
+				t.Errorf("the error is %v", err)
+			}
+			if fails == 0 && (done.Cycles < 99 || done.Cycles > 101 || done.Seconds != 1) {
+				t.Errorf("%d turns of 10 ms in %v s", done.Cycles, done.Seconds)
+			}
+			if took := time.Since(begun); took > 1600*time.Millisecond {
+				t.Errorf("it took %v", took)
+			}
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -63,25 +62,23 @@ func TestCosts(t *testing.T) {
 			size = test.size
 		}
 		v := variant(t, test.scenario, test.variant, size)
-		t.Run(test.scenario+"/"+v.Name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				values := measure(t, v, max(roundTrip, test.roundTrip))
-				got := values.Cost()
-				switch {
-				case test.exact != nil && got != *test.exact:
-					t.Errorf("a cycle costs %+v, want %+v", got, *test.exact)
-				case test.atMost != nil && !got.Within(*test.atMost):
-					t.Errorf("a cycle costs %+v, want at most %+v", got, *test.atMost)
+		locktest.InBubble(t, test.scenario+"/"+v.Name, func(t *testing.T) {
+			values := measure(t, v, max(roundTrip, test.roundTrip))
+			got := values.Cost()
+			switch {
+			case test.exact != nil && got != *test.exact:
+				t.Errorf("a cycle costs %+v, want %+v", got, *test.exact)
+			case test.atMost != nil && !got.Within(*test.atMost):
+				t.Errorf("a cycle costs %+v, want at most %+v", got, *test.atMost)
+			}
+			for _, name := range []string{"overlaps", "overtook"} {
+				if values[name] != 0 {
+					t.Errorf("%s: %v", name, values[name])
 				}
-				for _, name := range []string{"overlaps", "overtook"} {
-					if values[name] != 0 {
-						t.Errorf("%s: %v", name, values[name])
-					}
-				}
-				if test.scenario == "crash" && (values["median"] < 2.5 || values["max"] > 3.5) {
-					t.Errorf("with a lease of 3 s: %v", values)
-				}
-			})
+			}
+			if test.scenario == "crash" && (values["median"] < 2.5 || values["max"] > 3.5) {
+				t.Errorf("with a lease of 3 s: %v", values)
+			}
 		})
 	}
 	for _, s := range scenario.ForLibrary() {
