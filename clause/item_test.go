@@ -13,7 +13,6 @@ import (
 
 func numberOf(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 
-// TestReader checks that a reader reads the existing attributes.
 func TestReader(t *testing.T) {
 	r := &clause.Reader{Item: clause.Item{"n": clause.Int(-7), "e": numberOf("25E+2"), "s": clause.String("x"), "m": clause.Map(clause.Item{"k": numberOf("1")})}}
 	if r.Int("n") != -7 || r.Int("e") != 2500 || r.Number("e") != "25E+2" || r.Text("s") != "x" || len(r.Map("m")) != 1 || r.OptionalText("s") != "x" || r.Err != nil {

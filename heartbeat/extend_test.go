@@ -93,7 +93,6 @@ func TestFailedExtend(t *testing.T) {
 	})
 }
 
-// TestExtendAfterEnd checks that Extend of a lost or stopped lease returns an error.
 func TestExtendAfterEnd(t *testing.T) {
 	bubble("evicted", t, func(t *testing.T) {
 		k := heartbeat.Start(t.Context(), time.Now(), rhythm, func(context.Context) error { return heartbeat.ErrEvicted })
@@ -148,7 +147,6 @@ func TestExtendAfterEnd(t *testing.T) {
 	})
 }
 
-// TestExtendContext checks that Extend ends with the context of its caller.
 func TestExtendContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

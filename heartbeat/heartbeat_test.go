@@ -131,7 +131,6 @@ func TestSpread(t *testing.T) {
 	})
 }
 
-// TestFirstRenewal checks that the first renewal is sent at the given time.
 func TestFirstRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tb := newTable(nil)
@@ -415,7 +414,6 @@ func TestCauseOfLoss(t *testing.T) {
 
 var endless = heartbeat.Config{TTL: time.Minute, Interval: 30 * time.Second, First: 30 * time.Second, Endless: true}
 
-// TestEndlessLease checks that a lease without an end has no deadline.
 func TestEndlessLease(t *testing.T) {
 	for name, answer := range map[string]func(context.Context, int) error{
 		"renewals fail":   func(context.Context, int) error { return errNetwork },

@@ -531,7 +531,6 @@ func TestLeaseInTime(t *testing.T) {
 	}
 }
 
-// TestLeaseMistakes plants mistakes, and finds each.
 func TestLeaseMistakes(t *testing.T) {
 	w := leaseWorld{ttl: 4, margin: 2, end: 10, beats: 2, lag: 1, fast: 1, err: 1}
 	delayed := w

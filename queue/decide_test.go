@@ -17,8 +17,7 @@ func decide(q queue.Items, s queue.Snapshot, t ticket.Number, mode queue.Mode, i
 	return s.Decide(observer.Leases(q, s), t, mode, ids)
 }
 
-// TestRulesInOrder checks that a look is judged by the rules in their order. The rules of
-// LOOK, in their order: each situation meets one, whatever later rules would say.
+// TestRulesInOrder has the rules of LOOK, in their order: each situation meets one, whatever later rules would say.
 func TestRulesInOrder(t *testing.T) {
 	q := queue.Items{Entity: "e", Reason: "lock"}
 	alive, dead := queue.Lease{TTL: time.Minute, Until: epoch.Add(30 * time.Second)}, queue.Lease{TTL: time.Minute, Until: epoch.Add(-10 * time.Second)}

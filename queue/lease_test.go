@@ -12,7 +12,6 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// TestMalformedLease checks that a malformed lease is refused.
 func TestMalformedLease(t *testing.T) {
 	n := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 	for _, test := range []struct {

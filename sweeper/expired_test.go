@@ -212,9 +212,7 @@ func TestAbandonedGrant(t *testing.T) {
 	}
 }
 
-// TestObservation checks that without a clock expired rows are found by observation.
-// Without a clock, what does not move for its ttl is dead; the observer must be kept
-// between passes.
+// TestObservation checks that without a clock what does not move for its ttl is dead. The observer must be kept between passes.
 func TestObservation(t *testing.T) {
 	tb := queuelocktest.NewTable(t, queuelocktest.WithoutDate())
 	q := queueOf(tb, "e")

@@ -24,7 +24,6 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestMax checks that Max is the last number.
 func TestMax(t *testing.T) {
 	want := new(big.Int).Sub(new(big.Int).Exp(big.NewInt(10), big.NewInt(38), nil), one)
 	if ticket.Max.String() != want.String() {

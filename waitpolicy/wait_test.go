@@ -30,7 +30,6 @@ func TestWaitForms(t *testing.T) {
 	}
 }
 
-// TestInvalidWaits checks that invalid waits are refused.
 func TestInvalidWaits(t *testing.T) {
 	for _, s := range []string{"", "60", "never", "Forever", "-1s", "-1ns", "1 s", "1e3s", "10000000h", "x", "5x", "x5s", "5 x 1s", "5x2", "1.5x2s", "5x2sx"} {
 		if w, err := waitpolicy.Parse(s); err == nil || s != "" && !strings.Contains(err.Error(), strings.TrimPrefix(s, "-")) {

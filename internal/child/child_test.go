@@ -71,7 +71,6 @@ wait`)
 	}
 }
 
-// TestGroupOutlivesLeader checks that a process group outlives its leader.
 func TestGroupOutlivesLeader(t *testing.T) {
 	c, out := script(t, `sleep 1000 & echo ready`)
 	<-c.Exited()
@@ -86,7 +85,6 @@ func TestGroupOutlivesLeader(t *testing.T) {
 	}
 }
 
-// TestSignalAfterEnd checks that a signal to a group that has ended is no error.
 func TestSignalAfterEnd(t *testing.T) {
 	c, _ := script(t, "true")
 	<-c.Exited()
@@ -95,7 +93,6 @@ func TestSignalAfterEnd(t *testing.T) {
 	}
 }
 
-// TestStartFails checks that a command that cannot be started is an error.
 func TestStartFails(t *testing.T) {
 	if c, err := Start(exec.Command("/no/such/file")); c != nil || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, %v", c, err)

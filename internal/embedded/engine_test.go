@@ -125,7 +125,6 @@ func TestOlderEngine(t *testing.T) {
 	}
 }
 
-// TestMalformedRequests checks that malformed requests are refused.
 func TestMalformedRequests(t *testing.T) {
 	e := engine(t, Config{})
 	refused(t, e, "ListTables", "null", "SerializationException", "")

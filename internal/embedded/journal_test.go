@@ -104,7 +104,6 @@ func TestRestoreTokens(t *testing.T) {
 	}
 }
 
-// TestDamagedEntries checks that entries that cannot be read are refused.
 func TestDamagedEntries(t *testing.T) {
 	table := Entry{Kind: TableEntry, Table: "tab", Value: []byte(`{"Request":` + tableOf("tab", "S") + `}`)}
 	for _, entries := range [][]Entry{

@@ -28,7 +28,6 @@ func sorts(page object) string {
 	return strings.Join(all, " ")
 }
 
-// TestRefusedQueries checks that queries that DynamoDB refuses are refused.
 func TestRefusedQueries(t *testing.T) {
 	e := engine(t, Config{})
 	numbered(t, e, "1")

@@ -6,7 +6,6 @@ import (
 	"time"
 )
 
-// TestRefusedSchemas checks that schemas that DynamoDB refuses are refused.
 func TestRefusedSchemas(t *testing.T) {
 	e := New(Config{})
 	good := tableOf("tab", "S")

@@ -11,7 +11,6 @@ import (
 
 func at(sk string) string { return `"TableName":"tab","Key":{"pk":{"S":"a"},"sk":{"S":"` + sk + `"}}` }
 
-// TestRefusedTransactions checks that transactions that DynamoDB refuses are refused.
 func TestRefusedTransactions(t *testing.T) {
 	e := engine(t, Config{})
 	many := strings.Repeat(`{"Delete":{`+at("x")+`}},`, 101)

@@ -8,7 +8,6 @@ import (
 	"github.com/queuelock/queuelock/internal/random"
 )
 
-// TestSeeds checks that equal seeds give equal sequences.
 func TestSeeds(t *testing.T) {
 	a := random.Seed(t.Context(), 1, 2)
 	b := random.Seed(t.Context(), 1, 2)
@@ -21,7 +20,6 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestTextsAreUnique checks that texts never repeat.
 func TestTextsAreUnique(t *testing.T) {
 	shape := regexp.MustCompile(`^[a-z2-7]{26}$`)
 	seen := map[string]bool{}

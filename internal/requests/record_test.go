@@ -35,7 +35,6 @@ func entry() clause.Item {
 	return clause.Item{"beat": num("3"), "ttl": num("60000"), "until": num("1700000000000"), "since": num("1690000000000"), "owner": clause.String("host:1")}
 }
 
-// TestRoundTrip checks that a record is read as it was written.
 func TestRoundTrip(t *testing.T) {
 	rec, err := queue.DecodeRecord(paper().Items, given())
 	if err != nil {

@@ -40,7 +40,6 @@ func enqueue(t testing.TB, q table.Queue, row queue.Waiter) {
 	}
 }
 
-// TestRowRoundTrip checks that a row is read as it was put.
 func TestRowRoundTrip(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	texts := []string{"", "lock", "a b", "ü\x00'\"/<", strings.Repeat("😀", 20)}

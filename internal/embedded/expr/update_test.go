@@ -10,8 +10,6 @@ const updateItem = `{
 	"m": {"M":{"x":{"N":"2"},"h.1":{"M":{"beat":{"N":"0"}}}}}, "ss": {"SS":["a","b","c"]}, "ns": {"NS":["1","2"]}
 }`
 
-// TestUpdatesRefusedByItem checks that updates that do not fit the attributes of the item
-// are refused.
 func TestUpdatesRefusedByItem(t *testing.T) {
 	for source, want := range map[string]error{
 		"SET a = q": errNoAttribute, "SET a = n + q": errNoAttribute, "SET a = if_not_exists(q, z)": errNoAttribute,
@@ -30,7 +28,6 @@ func TestUpdatesRefusedByItem(t *testing.T) {
 	}
 }
 
-// TestRefusedUpdates checks that updates that DynamoDB refuses are refused.
 func TestRefusedUpdates(t *testing.T) {
 	for source, want := range map[string]string{
 		"": "The expression can not be empty;", "n = :one": `Syntax error; token: "n", near: "n ="`, "SET": `Syntax error; token: "<EOF>", near: "SET"`,

@@ -16,7 +16,6 @@ func parse(t *testing.T, wire string) Value {
 	return v
 }
 
-// TestRefusedValues checks that values that DynamoDB refuses are refused.
 func TestRefusedValues(t *testing.T) {
 	parse(t, strings.Repeat(`{"L":[`, 31)+strings.Repeat(`]}`, 31))
 	deep := strings.Repeat(`{"L":[`, 32) + strings.Repeat(`]}`, 32)

@@ -44,7 +44,6 @@ func TestSelection(t *testing.T) {
 	}
 }
 
-// TestUnknownEngine checks that an unknown engine is refused.
 func TestUnknownEngine(t *testing.T) {
 	for list, want := range map[string]string{
 		"dynamite": `names "dynamite"`,
@@ -70,7 +69,6 @@ func TestFailedStart(t *testing.T) {
 	}
 }
 
-// TestStoppedEngine checks that a stopped engine no longer runs.
 func TestStoppedEngine(t *testing.T) {
 	for name, open := range map[string]func() (*running, error){Dynoxide: openDynoxide, DynamoDBLocal: openDynamoDBLocal} {
 		r, err := open()

@@ -64,7 +64,6 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestTry plants each.
 func TestTry(t *testing.T) {
 	if !*try {
 		t.Skip("without -plant.try")

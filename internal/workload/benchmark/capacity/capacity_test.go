@@ -16,7 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// TestPrice checks the price of known numbers of units.
 func TestPrice(t *testing.T) {
 	for _, test := range []struct {
 		count Count

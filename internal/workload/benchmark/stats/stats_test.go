@@ -64,7 +64,6 @@ func turn(called, granted, released int) Turn {
 
 var all = Window{at(1), at(1000)}
 
-// TestTurns checks each measure of a list of turns.
 func TestTurns(t *testing.T) {
 	for _, test := range []struct {
 		name      string
