@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // TestExtend checks that Extend renews at once and the next renewal counts from it.
@@ -18,9 +19,7 @@ func TestExtend(t *testing.T) {
 		tb := newTable(nil)
 		k := heartbeat.Start(t.Context(), time.Now(), rhythm, tb.renew)
 		time.Sleep(10 * time.Second)
-		if err := k.Extend(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, k.Extend(t.Context()))
 		if left := time.Until(k.Deadline()); left != 58*time.Second {
 			t.Errorf("%v are left, want all", left)
 		}
@@ -46,9 +45,7 @@ func TestExtendDuringRenewal(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 5 {
 			wg.Go(func() {
-				if err := k.Extend(t.Context()); err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, k.Extend(t.Context()))
 				if took := time.Since(start); took != 38*time.Second {
 					t.Errorf("returned at %v, want with the second answer", took)
 				}
@@ -78,9 +75,7 @@ func TestFailedExtend(t *testing.T) {
 		})
 		k := heartbeat.Start(t.Context(), start, rhythm, tb.renew)
 		time.Sleep(10 * time.Second)
-		if err := k.Extend(t.Context()); !errors.Is(err, errNetwork) {
-			t.Errorf("%v", err)
-		}
+		locktest.Is(t, k.Extend(t.Context()), errNetwork)
 		if left := k.Deadline().Sub(start); left != 58*time.Second {
 			t.Errorf("a renewal that failed set the deadline to %v", left)
 		}
@@ -130,16 +125,12 @@ func TestExtendAfterEnd(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 2 { // one under way, one that waits for it
 			wg.Go(func() {
-				if err := k.Extend(t.Context()); !errors.Is(err, heartbeat.ErrStopped) {
-					t.Errorf("%v", err)
-				}
+				locktest.Is(t, k.Extend(t.Context()), heartbeat.ErrStopped)
 			})
 			time.Sleep(time.Second)
 		}
 		k.Stop()
-		if err := k.Extend(t.Context()); !errors.Is(err, heartbeat.ErrStopped) {
-			t.Errorf("%v", err)
-		}
+		locktest.Is(t, k.Extend(t.Context()), heartbeat.ErrStopped)
 		wg.Wait()
 		if sent, underWay, _ := tb.seen(); len(sent) != 1 || underWay != 0 {
 			t.Errorf("%d renewals were sent, %d are under way", len(sent), underWay)
@@ -157,9 +148,7 @@ func TestExtendContext(t *testing.T) {
 		if err := k.Extend(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
-		if err := k.Extend(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v", err)
-		}
+		locktest.Is(t, k.Extend(ctx), context.DeadlineExceeded)
 		time.Sleep(5 * time.Second)
 		if left := k.Deadline().Sub(start); left != 58*time.Second {
 			t.Errorf("the deadline is at %v, want 58 s after the renewal that was sent at once", left)

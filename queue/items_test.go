@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -17,10 +18,7 @@ func TestSortKeys(t *testing.T) {
 	for range 200 {
 		q := queue.Items{PK: "p", SK: "s", Entity: "e", Reason: reason()}
 		padded := fmt.Sprintf("%019d%019d", rand.Int64N(1e18)>>rand.IntN(60), rand.Int64N(1e18))
-		number, err := ticket.Parse(padded)
-		if err != nil {
-			t.Fatal(err)
-		}
+		number := locktest.Must(ticket.Parse(padded))
 		item := q.Key(q.SortKey(number))
 		if got, ok := q.Padded(item); !ok || got != padded {
 			t.Fatalf("%v has the number %q, %v", item, got, ok)

@@ -106,14 +106,11 @@ func TestRun(t *testing.T) {
 	})
 	locktest.InTable(t, "LeavesLiveAlone", func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-		lock, err := holder.Acquire(t.Context(), key, waitpolicy.NoWait)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lock := locktest.Must(holder.Acquire(t.Context(), key, waitpolicy.NoWait))
 		c, _ := locktest.Open(t, table, "sweeper", queuelock.Config{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		err = sweeper.Run(ctx, c.Operator(), sweeper.Fixed(key), sweeper.Config{OnSwept: func(_ string, s sweeper.Swept) { t.Errorf("swept %+v", s) }})
+		err := sweeper.Run(ctx, c.Operator(), sweeper.Fixed(key), sweeper.Config{OnSwept: func(_ string, s sweeper.Swept) { t.Errorf("swept %+v", s) }})
 		if !errors.Is(err, context.DeadlineExceeded) || lock.Err() != nil {
 			t.Errorf("%v; the lock: %v", err, lock.Err())
 		}

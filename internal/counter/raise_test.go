@@ -37,9 +37,7 @@ func TestRaise(t *testing.T) {
 	next(11)
 
 	for _, far := range []ticket.Number{ticket.Max, ticket.FromUint64(12 + counter.MaxRaise)} {
-		if err := m.Raise(t.Context(), ticket.FromUint64(11), far); !errors.Is(err, counter.ErrFar) {
-			t.Errorf("raised to %s: %v", far, err)
-		}
+		locktest.Is(t, m.Raise(t.Context(), ticket.FromUint64(11), far), counter.ErrFar)
 	}
 	next(12)
 	raise(1 + counter.MaxRaise)

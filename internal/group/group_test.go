@@ -2,7 +2,6 @@ package group_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -16,9 +15,7 @@ import (
 func TestGroup(t *testing.T) {
 	locktest.InBubble(t, "WaitReturnsWhenEmpty", func(t *testing.T) {
 		var g group.Group
-		if err := g.Wait(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, g.Wait(t.Context()))
 		begun := time.Now()
 		g.Enter()
 		g.Run(func() { time.Sleep(2 * time.Second) })
@@ -32,15 +29,11 @@ func TestGroup(t *testing.T) {
 		g.Enter()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := g.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
+		locktest.Is(t, g.Wait(ctx), context.DeadlineExceeded)
 		g.Enter()
 		g.Leave()
 		g.Leave()
-		if err := g.Wait(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, g.Wait(t.Context()))
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/plant"
 )
 
@@ -81,10 +82,7 @@ const own = "./internal/play "
 
 // TestPlanted checks that each mistake can be planted. With -play.planted it plants them, in a copy of the source, and runs their tests.
 func TestPlanted(t *testing.T) {
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := locktest.Must(filepath.Abs("../.."))
 	for _, m := range mistakes {
 		edit := plant.Edit{File: "internal/play/" + m.file, Old: m.old, New: m.text}
 		if plant.Check(t, root, m.name, edit); *planted {

@@ -17,6 +17,7 @@ import (
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -55,9 +56,7 @@ func FuzzGet(f *testing.F) {
 		if _, ok := errors.AsType[*table.Error](err); ok {
 			return // the SDK client could not read it
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, err)
 		switch {
 		case !rec.Exists && (rec.Present || len(rec.Holders) > 0 || !rec.TicketNumber.IsZero()):
 			t.Fatalf("conjured %+v", rec)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 )
 
@@ -36,10 +37,7 @@ func entry() clause.Item {
 }
 
 func TestRoundTrip(t *testing.T) {
-	rec, err := queue.DecodeRecord(paper().Items, given())
-	if err != nil {
-		t.Fatal(err)
-	}
+	rec := locktest.Must(queue.DecodeRecord(paper().Items, given()))
 	h, mine := rec.Mine("x", "h")
 	if !mine || h.Ticket != n(4) || h.Owner != "host:1" || h.Lease.Beat != 3 || h.Lease.TTL != time.Minute ||
 		h.Lease.Until.UnixMilli() != 1700000000000 || h.Since.UnixMilli() != 1690000000000 {
@@ -55,9 +53,9 @@ func TestRoundTrip(t *testing.T) {
 	claimed := given()
 	claimed["holders"].(*types.AttributeValueMemberM).Value["h"].(*types.AttributeValueMemberM).Value["ticket"] = num("6")
 	claimed["granted"] = num("6")
-	rec, err = queue.DecodeRecord(paper().Items, claimed)
-	if h, _ := rec.Mine("h"); err != nil || h.Ticket != n(6) || rec.Floor() != n(6) {
-		t.Errorf("a claim of 6 is read as ticket %v with floor %v, %v", h.Ticket, rec.Floor(), err)
+	rec = locktest.Must(queue.DecodeRecord(paper().Items, claimed))
+	if h, _ := rec.Mine("h"); h.Ticket != n(6) || rec.Floor() != n(6) {
+		t.Errorf("a claim of 6 is read as ticket %v with floor %v", h.Ticket, rec.Floor())
 	}
 	if rec, err := queue.DecodeRecord(paper().Items, nil); err != nil || rec.Exists || rec.Present || !rec.Floor().IsZero() {
 		t.Errorf("a missing item is read as %+v, %v", rec, err)

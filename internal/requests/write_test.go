@@ -6,6 +6,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/requests"
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
@@ -17,9 +18,7 @@ func take(t *testing.T, q table.Queue, id string) queue.Record {
 		if errors.Is(err, requests.ErrRefused) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, err)
 		return rec
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -31,9 +32,7 @@ func TestFindingOutTheTime(t *testing.T) {
 			q := queueOn(tb.Client("c"))
 			for i, want := range test.want {
 				before := tb.Counts()
-				if err := q.Date(t.Context()); err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, q.Date(t.Context()))
 				if spent := tb.Counts().Sub(before).Total(); spent.Sent != want || spent.ReadUnits != 0.5*float64(want) {
 					t.Errorf("call %d: %+v, want %d reads of half a unit", i, spent, want)
 				}

@@ -73,9 +73,7 @@ func TestSettle(t *testing.T) {
 		locktest.Must(client.PutItem(t.Context(), put("k", false)))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := r.net.Settle(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want the context's error", err)
-		}
+		locktest.Is(t, r.net.Settle(ctx), context.DeadlineExceeded)
 		locktest.Check(t, r.net.Settle(t.Context()))
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/queuelock/queuelock/internal/testbed/fault"
 	"github.com/queuelock/queuelock/internal/testbed/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // seen returns the requests that a call sends.
@@ -97,9 +98,7 @@ func TestLog(t *testing.T) {
 	r := newRig(faultnet.Config{LogLimit: 3})
 	client, _ := r.client("alice")
 	for _, key := range []string{"one", "two", "three", "four", "five"} {
-		if _, err := client.PutItem(t.Context(), put(key, false)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.Must(client.PutItem(t.Context(), put(key, false)))
 	}
 	lines := strings.Split(strings.TrimSpace(r.net.Log()), "\n")
 	if len(lines) != 4 {

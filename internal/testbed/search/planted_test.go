@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/testbed/engines"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/plant"
 )
 
@@ -66,10 +67,7 @@ func TestSourceMistakes(t *testing.T) {
 
 // plantAll plants mistakes, at most two at a time.
 func plantAll(t *testing.T, mistakes []sourceMistake) {
-	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := locktest.Must(filepath.Abs("../../.."))
 	slots := make(chan bool, 2)
 	for _, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) {
@@ -102,9 +100,7 @@ func (m *sourceMistake) search(t *testing.T, root string) (r Result) {
 	if !ok {
 		t.Fatalf("it has no result: %v\n%.3000s", errors.Join(err, ctx.Err()), out)
 	}
-	if err := json.NewDecoder(strings.NewReader(text)).Decode(&r); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, json.NewDecoder(strings.NewReader(text)).Decode(&r))
 	return r
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 var update = flag.Bool("update", false, "write the transcripts as they are played")
@@ -20,18 +22,11 @@ func TestTranscripts(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			want, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := locktest.Must(os.ReadFile(name))
 			got, err := playAll(string(want))
-			if err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, err)
 			if *update && got != string(want) {
-				if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				locktest.OK(t, os.WriteFile(name, []byte(got), 0o644))
 				return
 			}
 			a, b := strings.Split(got, "\n"), strings.Split(string(want), "\n")

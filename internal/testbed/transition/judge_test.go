@@ -16,6 +16,7 @@ import (
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/attr"
 	"github.com/queuelock/queuelock/internal/embedded"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/transition"
 	"github.com/queuelock/queuelock/internal/testbed/writetest"
 	"github.com/queuelock/queuelock/queue"
@@ -92,11 +93,7 @@ func TestJudge(t *testing.T) {
 		queue.Ending{ID: "a-1", Ticket: n(1), Call: 1}.Release(queue.FormHandOff, time.Time{}))
 	row := queue.Waiter{Ticket: n(2), ID: "b-r0-2", Owner: "o", Bell: "host:1", EntryID: "b-n2", CreatedAt: until, Lease: queue.Lease{TTL: time.Minute, Until: until}}
 	waiting := row.Item(q)
-	rec, err := queue.DecodeRecord(q, held)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := rec.Holders[0]
+	a := locktest.Must(queue.DecodeRecord(q, held)).Holders[0]
 	mark := queue.Eviction{ID: a.ID, Ticket: a.Ticket, At: later}
 	wrong := mark
 	wrong.Made = 2
@@ -105,10 +102,7 @@ func TestJudge(t *testing.T) {
 	swept := queue.DecodeRow(q, waiting)
 	block := func(id string) queue.Entry { e := entry(id); e.Turns = 2; return e }
 	blocked := after(t, q.RecordKey(), counter.Take(queue.Take(block("a-1"), false), n(0)).Write)
-	if rec, err = queue.DecodeRecord(q, blocked); err != nil {
-		t.Fatal(err)
-	}
-	blocks := rec.Holders[0]
+	blocks := locktest.Must(queue.DecodeRecord(q, blocked)).Holders[0]
 
 	for _, c := range []struct {
 		name   string
@@ -203,9 +197,7 @@ func TestJudge(t *testing.T) {
 func (e *engine) put(t *testing.T, db *queuelocktest.Client, item clause.Item) {
 	t.Helper()
 	e.own = true
-	if _, err := db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: item}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("queuelock"), Item: item}))
 	e.own, e.violations, e.judge.Made = false, nil, map[string]int{}
 }
 
@@ -243,9 +235,7 @@ func TestOwn(t *testing.T) {
 				key := map[string]types.AttributeValue{"pk": c.before["pk"], "sk": c.before["sk"]}
 				_, err = db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("queuelock"), Key: key})
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, err)
 			if _, found := e.judge.Made[c.want]; found == (c.want == "none") || (c.want == "") != (len(e.violations) > 0) {
 				t.Errorf("the Judge says %q, and counts %v", e.violations, e.judge.Made)
 			}

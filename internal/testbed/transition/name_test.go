@@ -6,6 +6,7 @@ import (
 
 	"github.com/queuelock/queuelock/clause"
 	"github.com/queuelock/queuelock/internal/testbed/conditions"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/testbed/transition"
 	"github.com/queuelock/queuelock/queue"
 )
@@ -13,17 +14,12 @@ import (
 // bodyOf returns the request of a write to the record.
 func bodyOf(t *testing.T, w clause.Write) []byte {
 	t.Helper()
-	e, err := w.Builder(names).Build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := locktest.Must(w.Builder(names).Build())
 	body, err := json.Marshal(map[string]any{
 		"Key":              map[string]any{"pk": map[string]string{"S": "e"}, "sk": map[string]string{"S": q.RecordSortKey()}},
 		"UpdateExpression": e.Update(), "ConditionExpression": e.Condition(), "ExpressionAttributeNames": e.Names(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, err)
 	return body
 }
 

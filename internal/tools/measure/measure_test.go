@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // code is a package with one of everything that is counted.
@@ -53,10 +55,7 @@ func (G[K, V]) Undocumented() {}
 
 func parse(t *testing.T, files map[string]string) []source {
 	t.Helper()
-	sources, err := parseTree(tree(files))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sources := locktest.Must(parseTree(tree(files)))
 	return sources
 }
 
@@ -144,14 +143,8 @@ func TestMeasure(t *testing.T) {
 		"a_test.go": "package a\n",
 		"README.md": "# A\n\nIt went\nfor" + " good.\n",
 	})
-	sources, err := parseTree(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := measure(files, sources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sources := locktest.Must(parseTree(files))
+	rows := locktest.Must(measure(files, sources))
 	got := map[string]int{}
 	for _, r := range rows {
 		got[r.name] = r.value
@@ -253,10 +246,7 @@ func G(chan int) {
 }
 `},
 	} {
-		checked, err := check(tree(files), parse(t, files), imports{all})
-		if err != nil {
-			t.Fatal(err)
-		}
+		checked := locktest.Must(check(tree(files), parse(t, files), imports{all}))
 		all = append(all, checked...)
 	}
 	for i, want := range []int{3, 2, 2} {
@@ -274,10 +264,7 @@ func (i imports) Import(string) (*types.Package, error) { return i.of[0].pkg, ni
 // TestLimits checks that each limit is that of a row.
 func TestLimits(t *testing.T) {
 	sources := parse(t, map[string]string{"a.go": code})
-	rows, err := measure(tree(map[string]string{"README.md": ""}), sources)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := locktest.Must(measure(tree(map[string]string{"README.md": ""}), sources))
 	rows = slices.Concat(rows, typed(nil), played(nil, nil, 0, 0))
 	for name := range limits {
 		if !slices.ContainsFunc(rows, func(r row) bool { return r.name == name }) {

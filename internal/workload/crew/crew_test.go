@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/internal/workload/turns"
 )
 
@@ -17,10 +18,7 @@ const testLimit = 30 * time.Second
 func crewOf(t *testing.T, script string) (*Crew, *Process) {
 	t.Helper()
 	c := New(func() *exec.Cmd { return exec.Command("sh", "-c", script) })
-	p, err := c.Start(0, "worker-1", time.Second, map[string]string{"Owner": "worker-1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := locktest.Must(c.Start(0, "worker-1", time.Second, map[string]string{"Owner": "worker-1"}))
 	return c, p
 }
 
@@ -45,9 +43,7 @@ func TestEvents(t *testing.T) {
 	if e, err := next(t, c); err != nil || !e.Ended || p.Code() != 3 || p.Free() {
 		t.Errorf("%+v", e)
 	}
-	if err := c.Stop(true); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, c.Stop(true))
 }
 
 func TestIncompleteRecord(t *testing.T) {
@@ -55,9 +51,7 @@ func TestIncompleteRecord(t *testing.T) {
 	if e, err := next(t, c); err != nil || !e.Ended {
 		t.Errorf("%+v", e)
 	}
-	if err := c.Stop(true); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, c.Stop(true))
 }
 
 func TestMalformedRecord(t *testing.T) {
@@ -68,9 +62,7 @@ func TestMalformedRecord(t *testing.T) {
 	if e, _ := next(t, c); !e.Ended {
 		t.Errorf("%+v", e)
 	}
-	if err := c.Stop(true); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, c.Stop(true))
 }
 
 // TestStop checks that Stop kills the processes that remain.
@@ -88,9 +80,7 @@ func TestPaused(t *testing.T) {
 	if StandsStill(p.Pid()) {
 		t.Error("it runs")
 	}
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, p.Signal(syscall.SIGSTOP))
 	for begun := time.Now(); !StandsStill(p.Pid()); {
 		if time.Since(begun) > testLimit {
 			t.Fatal("it was stopped")
@@ -117,9 +107,7 @@ func TestKill(t *testing.T) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	p.Tell("go")
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, p.Kill())
 	e, err := next(t, c)
 	if err != nil || !e.Ended || !p.Killed() {
 		t.Errorf("%+v, %v", e, err)
@@ -127,7 +115,5 @@ func TestKill(t *testing.T) {
 	if all := c.Turns(); len(all) != 1 || all[0].KilledAt != p.KilledAt || all[0].Gone != e.At || e.At < p.KilledAt {
 		t.Errorf("turns %+v", all)
 	}
-	if err := c.Stop(true); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, c.Stop(true))
 }
