@@ -11,38 +11,27 @@ import (
 
 type key struct{}
 
-// TestOutlive checks that a context ends a grace period after that of the caller.
+// TestOutlive checks that a context ends a grace period after that of the caller, also if that one has already ended.
 func TestOutlive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		caller, end := context.WithTimeout(context.WithValue(t.Context(), key{}, "kept"), time.Minute)
-		defer end()
-		lingering, cancel := retry.Outlive(caller, time.Second)
-		defer cancel()
-		if lingering.Value(key{}) != "kept" {
-			t.Error("the caller's values are gone")
-		}
-		start := time.Now()
-		<-lingering.Done()
-		if got := time.Since(start); got != time.Minute+time.Second {
-			t.Errorf("it ended after %v, want the caller's minute and a second of grace", got)
-		}
-	})
-}
-
-// TestOutliveEnded checks that a context of the caller that has already ended leaves the
-// whole grace period.
-func TestOutliveEnded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		caller, end := context.WithCancel(t.Context())
-		end()
-		lingering, cancel := retry.Outlive(caller, time.Second)
-		defer cancel()
-		start := time.Now()
-		<-lingering.Done()
-		if got := time.Since(start); got != time.Second {
-			t.Errorf("it ended after %v, want a second", got)
-		}
-	})
+	for ended, want := range map[bool]time.Duration{false: time.Minute + time.Second, true: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			caller, end := context.WithTimeout(context.WithValue(t.Context(), key{}, "kept"), time.Minute)
+			defer end()
+			if ended {
+				end()
+			}
+			lingering, cancel := retry.Outlive(caller, time.Second)
+			defer cancel()
+			if lingering.Value(key{}) != "kept" {
+				t.Error("the caller's values are gone")
+			}
+			start := time.Now()
+			<-lingering.Done()
+			if got := time.Since(start); got != want {
+				t.Errorf("it ended after %v, want %v", got, want)
+			}
+		})
+	}
 }
 
 // TestOutliveCancelled checks that cancel ends the context at once and leaves nothing behind.

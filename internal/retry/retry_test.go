@@ -72,19 +72,25 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestAnswer checks that the last answer is returned, and that a policy without Retryable repeats nothing.
+// TestAnswer checks that the last answer is returned, and that a policy without Retryable repeats nothing. Without a Schedule, each call
+// is a series of its own.
 func TestAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for want, p := range map[int]retry.Policy{1: {}, 3: policy} {
-			calls := 0
-			got, err := retry.Answer(t.Context(), p, func(context.Context) (int, error) {
-				if calls++; calls < 3 {
-					return calls, errBusy
+			for range 3 {
+				calls, begun := 0, time.Now()
+				got, err := retry.Answer(t.Context(), p, func(context.Context) (int, error) {
+					if calls++; calls < 3 {
+						return calls, errBusy
+					}
+					return calls, nil
+				})
+				if got != want || (err == nil) != (want == 3) {
+					t.Errorf("answer %d, %v, want %d", got, err, want)
 				}
-				return calls, nil
-			})
-			if got != want || (err == nil) != (want == 3) {
-				t.Errorf("answer %d, %v, want %d", got, err, want)
+				if took := time.Since(begun); took > 225*time.Millisecond {
+					t.Errorf("pauses of %v, want the first two of a series", took)
+				}
 			}
 		}
 	})
@@ -184,24 +190,6 @@ func TestSharedSchedule(t *testing.T) {
 		p.Schedule.Reset()
 		if got, err := do(1); err != nil || got < 25*time.Millisecond || got > 75*time.Millisecond {
 			t.Errorf("after Reset: a pause of %v, %v, want the first of a series", got, err)
-		}
-	})
-}
-
-// TestSeriesOfItsOwn checks that each Do of a policy without a Schedule is one series.
-func TestSeriesOfItsOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for range 8 {
-			calls, begun := 0, time.Now()
-			_ = policy.Do(t.Context(), func(context.Context) error {
-				if calls++; calls > 1 {
-					return nil
-				}
-				return errBusy
-			})
-			if got := time.Since(begun); got > 75*time.Millisecond {
-				t.Errorf("a pause of %v, want the first of a series", got)
-			}
 		}
 	})
 }
