@@ -46,8 +46,6 @@ func enqueue(t testing.TB, q table.Queue, r queue.Waiter) {
 	}
 }
 
-func num(n int64) types.AttributeValue { return clause.Int(n) }
-
 // record puts one with holders of these ends; zero: unknown.
 func record(t testing.TB, tb *queuelocktest.Table, q table.Queue, ends map[string]time.Time) queue.Record {
 	t.Helper()
@@ -58,7 +56,7 @@ func record(t testing.TB, tb *queuelocktest.Table, q table.Queue, ends map[strin
 		holders[id] = clause.Map(e)
 	}
 	item := q.RecordKey()
-	item["ticketNumber"], item["servingAfter"], item["granted"], item["holders"] = num(5000), num(0), num(0), clause.Map(holders)
+	item["ticketNumber"], item["servingAfter"], item["granted"], item["holders"] = clause.Int(5000), clause.Int(0), clause.Int(0), clause.Map(holders)
 	name := tb.Name()
 	locktest.Must(tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &name, Item: item}))
 	rec := locktest.Must(requests.Get(t.Context(), q))
@@ -70,60 +68,46 @@ func TestLiveRowsRemain(t *testing.T) {
 	tb := queuelocktest.NewTable(t)
 	for run := range 100 {
 		q := queueOf(tb, fmt.Sprint("e", run))
-		now := time.Now()
-		// What its lease says, or only observation, decides; an owner may renew
+		now, later := time.Now(), time.Now().Add(time.Hour)
+		kept, renewals := map[string]bool{}, []func() error(nil)
+		// draw returns the end of a lease, and how many entries the sweep removes: none if the lease lasts, or if its owner renews it
 		// between the look and the removal.
-		draw := func() (end time.Time, dead, renews bool) {
-			dead = rand.IntN(2) == 0
-			end = now.Add(time.Hour)
-			if dead {
-				end = now.Add(-time.Hour)
+		draw := func(id string, renew func() error) (end time.Time, removed int) {
+			kept[id] = true
+			if rand.IntN(2) == 0 {
+				return later, 0
 			}
-			return end, dead, dead && rand.IntN(4) == 0
+			if rand.IntN(4) == 0 {
+				renewals = append(renewals, renew)
+				return now.Add(-time.Hour), 0
+			}
+			kept[id] = false
+			return now.Add(-time.Hour), 1
 		}
-		kept := map[string]bool{}
-		var all []queue.Waiter
-		renewed := map[string]bool{}
+		wantRows, wantHolders := 0, 0
 		for i := range rand.IntN(9) {
-			end, dead, renews := draw()
-			r := row(i+2, end)
+			r := row(i+2, now)
+			end, removed := draw(r.ID, func() error {
+				_, _, err := requests.SendRow(t.Context(), q, r.Ticket, r.Renew(later, now))
+				return err
+			})
+			r.Lease.Until, wantRows = end, wantRows+removed
 			enqueue(t, q, r)
-			all = append(all, r)
-			kept[r.ID], renewed[r.ID] = !dead || renews, renews
 		}
 		ends := map[string]time.Time{}
 		for i := range rand.IntN(4) {
 			id := fmt.Sprint("holder-", i)
-			end, dead, renews := draw()
-			ends[id], kept[id], renewed[id] = end, !dead || renews, renews
+			end, removed := draw(id, func() error {
+				_, _, err := requests.Send(t.Context(), q, queue.Renewal{Until: later}.Heartbeat(id, ticket.FromUint64(1)))
+				return err
+			})
+			ends[id], wantHolders = end, wantHolders+removed
 		}
 		record(t, tb, q, ends)
 		snapshot := locktest.Must(requests.LookAll(t.Context(), q))
 		judged := snapshot.Decide(heartbeat.NewObserver(q.Clock(), false).Leases(q.Items, snapshot), ticket.Max, queue.Mode{}, nil)
-		for _, r := range all {
-			if renewed[r.ID] {
-				if _, _, err := requests.SendRow(t.Context(), q, r.Ticket, r.Renew(now.Add(time.Hour), now)); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		for id := range ends {
-			if renewed[id] {
-				if _, _, err := requests.Send(t.Context(), q, queue.Renewal{Until: now.Add(time.Hour)}.Heartbeat(id, ticket.FromUint64(1))); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		wantRows, wantHolders := 0, 0
-		for _, r := range all {
-			if !kept[r.ID] {
-				wantRows++
-			}
-		}
-		for id := range ends {
-			if !kept[id] {
-				wantHolders++
-			}
+		for _, renew := range renewals {
+			locktest.OK(t, renew())
 		}
 		removed, err := sweeps(q).Rows(t.Context(), judged.ExpiredRows)
 		if removed != wantRows || err != nil {
@@ -143,7 +127,7 @@ func TestLiveRowsRemain(t *testing.T) {
 		}
 		for id, stays := range kept {
 			if found[id] != stays {
-				t.Fatalf("%s is there: %v, want %v\nrows %v, ends %v, renewed %v", id, found[id], stays, all, ends, renewed)
+				t.Fatalf("%s is there: %v, want %v\nrows %v, ends %v", id, found[id], stays, snapshot.Rows, ends)
 			}
 		}
 	}
@@ -202,7 +186,7 @@ func TestAbandonedGrant(t *testing.T) {
 			named := clause.Item{"owner": clause.String("host:1"), "named": &types.AttributeValueMemberBOOL{Value: true}}
 			queue.Lease{TTL: time.Hour, Until: time.Now().Add(time.Hour)}.Fill(named)
 			item, table := q.RecordKey(), tb.Name()
-			item["ticketNumber"], item["servingAfter"], item["granted"] = num(1), num(0), num(1)
+			item["ticketNumber"], item["servingAfter"], item["granted"] = clause.Int(1), clause.Int(0), clause.Int(1)
 			item["holders"] = clause.Map(clause.Item{"w-n1": clause.Map(named)})
 			locktest.Must(tb.Client("given").PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: item}))
 			if swept, err := sweeps(q).Sweep(t.Context()); err != nil || swept != want {
