@@ -89,7 +89,7 @@ func TestFailedExtend(t *testing.T) {
 }
 
 func TestExtendAfterEnd(t *testing.T) {
-	bubble("evicted", t, func(t *testing.T) {
+	locktest.InBubble(t, "evicted", func(t *testing.T) {
 		k := heartbeat.Start(t.Context(), time.Now(), rhythm, func(context.Context) error { return heartbeat.ErrEvicted })
 		for range 2 {
 			loss, ok := errors.AsType[*heartbeat.LossError](k.Extend(t.Context()))
@@ -99,7 +99,7 @@ func TestExtendAfterEnd(t *testing.T) {
 		}
 		k.Stop()
 	})
-	bubble("the deadline passed", t, func(t *testing.T) {
+	locktest.InBubble(t, "the deadline passed", func(t *testing.T) {
 		for range 50 {
 			tb := newTable(nil)
 			k := heartbeat.Start(t.Context(), time.Now().Add(-58*time.Second), heartbeat.Config{TTL: rhythm.TTL, Interval: rhythm.Interval, Margin: rhythm.Margin, First: time.Hour}, tb.renew)
@@ -110,7 +110,7 @@ func TestExtendAfterEnd(t *testing.T) {
 			k.Stop()
 		}
 	})
-	bubble("its answer comes after the deadline", t, func(t *testing.T) {
+	locktest.InBubble(t, "its answer comes after the deadline", func(t *testing.T) {
 		k := heartbeat.Start(t.Context(), time.Now(), rhythm, func(context.Context) error { time.Sleep(time.Hour); return nil })
 		time.Sleep(10 * time.Second)
 		loss, ok := errors.AsType[*heartbeat.LossError](k.Extend(t.Context()))
@@ -119,7 +119,7 @@ func TestExtendAfterEnd(t *testing.T) {
 		}
 		k.Stop()
 	})
-	bubble("stopped", t, func(t *testing.T) {
+	locktest.InBubble(t, "stopped", func(t *testing.T) {
 		tb := newTable(func(ctx context.Context, n int) error { time.Sleep(5 * time.Second); return nil })
 		k := heartbeat.Start(t.Context(), time.Now(), rhythm, tb.renew)
 		var wg sync.WaitGroup

@@ -12,14 +12,10 @@ import (
 
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/random"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 var rhythm = heartbeat.Config{TTL: time.Minute, Interval: 30 * time.Second, Margin: 2 * time.Second, First: 30 * time.Second}
-
-// bubble runs a test in a synctest bubble that ends only when every goroutine of it has.
-func bubble(name string, t *testing.T, f func(t *testing.T)) {
-	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
-}
 
 // table answers renewals, and remembers when they came.
 type table struct {
@@ -106,7 +102,7 @@ func TestSpread(t *testing.T) {
 		sent, _, _ := tb.seen()
 		return sent
 	}
-	bubble("RenewsEarlierAndNeverLater", t, func(t *testing.T) {
+	locktest.InBubble(t, "RenewsEarlierAndNeverLater", func(t *testing.T) {
 		before, early := time.Duration(0), 0
 		for i, at := range instants(t, 1) {
 			if wait := at - before; wait > 30*time.Second || wait < 27*time.Second {
@@ -120,7 +116,7 @@ func TestSpread(t *testing.T) {
 			t.Errorf("%d renewals of an hour came more than a second early", early)
 		}
 	})
-	bubble("SeparatesLeasesOfOneInstant", t, func(t *testing.T) {
+	locktest.InBubble(t, "SeparatesLeasesOfOneInstant", func(t *testing.T) {
 		first := map[time.Duration]bool{}
 		for seed := range uint64(50) {
 			first[instants(t, seed)[0].Truncate(100*time.Millisecond)] = true
@@ -226,7 +222,7 @@ func TestLossString(t *testing.T) {
 // TestStop checks that Stop waits for the renewal under way, and that nothing is sent after it.
 func TestStop(t *testing.T) {
 	for name, stubborn := range map[string]bool{"renewal that ends with its context": false, "renewal that does not": true} {
-		bubble(name, t, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			start := time.Now()
 			tb := newTable(func(ctx context.Context, n int) error {
 				if stubborn {
@@ -425,7 +421,7 @@ func TestEndlessLease(t *testing.T) {
 			return nil
 		},
 	} {
-		bubble(name, t, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			c := endless
 			c.Warnings = []heartbeat.Warning{{Margin: time.Minute, Func: func() { t.Error("warned of a deadline") }}}
 			tb := newTable(answer)

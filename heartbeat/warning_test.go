@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/heartbeat"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
 
 // bell remembers when it was rung.
@@ -47,7 +48,7 @@ func TestWarning(t *testing.T) {
 		"renewals fail": func(context.Context, int) error { return errNetwork },
 		"renewals hang": func(ctx context.Context, n int) error { <-ctx.Done(); return ctx.Err() },
 	} {
-		bubble(name, t, func(t *testing.T) {
+		locktest.InBubble(t, name, func(t *testing.T) {
 			c, b := warned(20*time.Second, 5*time.Second, 20*time.Second)
 			k := heartbeat.Start(t.Context(), time.Now(), c, newTable(fail).renew)
 			wantLoss(t, k, b.start, 58*time.Second, heartbeat.Unreachable)

@@ -9,11 +9,8 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock/internal/callback"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 )
-
-func bubble(t *testing.T, name string, f func(*testing.T)) {
-	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
-}
 
 func start(t *testing.T) (context.Context, *callback.Caller) {
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -21,7 +18,7 @@ func start(t *testing.T) (context.Context, *callback.Caller) {
 }
 
 func TestCaller(t *testing.T) {
-	bubble(t, "KeepsLastOfEach", func(t *testing.T) {
+	locktest.InBubble(t, "KeepsLastOfEach", func(t *testing.T) {
 		_, c := start(t)
 		var made []string
 		say := func(s string) func() {
@@ -42,7 +39,7 @@ func TestCaller(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	bubble(t, "RaisesPanic", func(t *testing.T) {
+	locktest.InBubble(t, "RaisesPanic", func(t *testing.T) {
 		ctx, c := start(t)
 		c.Call(nil, func() { panic("mistake") })
 		<-ctx.Done()
@@ -56,7 +53,7 @@ func TestCaller(t *testing.T) {
 		}()
 		c.Raise()
 	})
-	bubble(t, "LeavesBlockedCall", func(t *testing.T) {
+	locktest.InBubble(t, "LeavesBlockedCall", func(t *testing.T) {
 		_, c := start(t)
 		release := make(chan struct{})
 		c.Call(nil, func() { <-release })

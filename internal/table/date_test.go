@@ -28,7 +28,7 @@ func TestFindingOutTheTime(t *testing.T) {
 		"and idle, as one": {options: []queuelocktest.Option{queuelocktest.WithoutDate()}, idle: 15 * time.Minute, want: []int{1, 1, 0}, undated: true},
 	} {
 		ahead = 0
-		bubble(t, name, append(test.options, queuelocktest.WithClock(clock)), func(t *testing.T, tb *queuelocktest.Table) {
+		locktest.InTable(t, name, func(t *testing.T, tb *queuelocktest.Table) {
 			q := queueOn(tb.Client("c"))
 			for i, want := range test.want {
 				before := tb.Counts()
@@ -45,7 +45,7 @@ func TestFindingOutTheTime(t *testing.T) {
 					ahead = test.jump
 				}
 			}
-		})
+		}, append(test.options, queuelocktest.WithClock(clock))...)
 	}
 }
 
@@ -64,13 +64,13 @@ func TestFindingOutTheTimeTogether(t *testing.T) {
 		}
 		return failed, time.Since(begun)
 	}
-	bubble(t, "answered", []queuelocktest.Option{queuelocktest.WithLatency(time.Second)}, func(t *testing.T, tb *queuelocktest.Table) {
+	locktest.InTable(t, "answered", func(t *testing.T, tb *queuelocktest.Table) {
 		failed, took := many(queueOn(tb.Client("c")), t.Context())
 		if sent := tb.Counts().Total().Sent; failed != 0 || took > 2*time.Second || sent != 1 {
 			t.Errorf("%d failed, after %v and %d requests", failed, took, sent)
 		}
-	})
-	bubble(t, "not answered", nil, func(t *testing.T, tb *queuelocktest.Table) {
+	}, queuelocktest.WithLatency(time.Second))
+	locktest.InTable(t, "not answered", func(t *testing.T, tb *queuelocktest.Table) {
 		tb.Inject(queuelocktest.SwallowRequest())
 		q := queueOn(tb.Client("c"))
 		q.Store = q.Within(2 * time.Second)

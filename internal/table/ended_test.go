@@ -10,6 +10,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -20,7 +21,7 @@ func TestContextsEnd(t *testing.T) {
 		fault  *queuelocktest.Fault
 		panics bool
 	}{"answered": {}, "failed": {fault: new(queuelocktest.Refuse(queuelocktest.AccessDenied))}, "panicked": {panics: true}} {
-		bubble(t, name, nil, func(t *testing.T, tb *queuelocktest.Table) {
+		locktest.InTable(t, name, func(t *testing.T, tb *queuelocktest.Table) {
 			var last context.Context
 			watch := func(
 				ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,

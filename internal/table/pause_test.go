@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/queuelock/queuelock/internal/table"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -54,7 +55,7 @@ func TestPausesAfterFailures(t *testing.T) {
 		"AreRandomBelowThoseOfRetryer":  {retryer: time.Minute, least: table.LongestPause / 2, most: table.LongestPause, differ: true},
 		"AreRandomWithRetryerWithoutV2": {retryer: time.Minute, least: table.LongestPause / 2, most: table.LongestPause, differ: true, retryerOption: withoutV2},
 	} {
-		bubble(t, name, nil, func(t *testing.T, tb *queuelocktest.Table) {
+		locktest.InTable(t, name, func(t *testing.T, tb *queuelocktest.Table) {
 			options := []func(*dynamodb.Options){pausing(c.retryer)}
 			if c.retryerOption != nil {
 				options = append(options, c.retryerOption)
@@ -92,7 +93,7 @@ func TestPausesAfterThrottles(t *testing.T) {
 		"LeaveTimeForSecondAttempt":  {time.Minute, []time.Duration{last}},
 		"LeaveTimeForAnotherAttempt": {3 * time.Second, []time.Duration{3 * time.Second, last - 3*time.Second}},
 	} {
-		bubble(t, name, nil, func(t *testing.T, tb *queuelocktest.Table) {
+		locktest.InTable(t, name, func(t *testing.T, tb *queuelocktest.Table) {
 			pauses, took, err := attempts(t, tb, queueOn(tb.Client("c", pausing(c.retryer))), throttle)
 			sum := time.Duration(0)
 			for i, p := range pauses {
@@ -136,18 +137,18 @@ func TestRetryAfter(t *testing.T) {
 	ask := func(tb *queuelocktest.Table, ms string) table.Queue {
 		return queueOn(tb.Client("c", pausing(10*time.Millisecond), changed(func(answer *http.Response) { answer.Header.Set("X-Amz-Retry-After", ms) })))
 	}
-	bubble(t, "LeavesTimeForAnotherAttempt", nil, func(t *testing.T, tb *queuelocktest.Table) {
+	locktest.InTable(t, "LeavesTimeForAnotherAttempt", func(t *testing.T, tb *queuelocktest.Table) {
 		pauses, took, err := attempts(t, tb, ask(tb, "5000"), throttle)
 		if last := timeout - timeout/8; len(pauses) != 1 || pauses[0] != last || took != last || !table.Transient(err) {
 			t.Errorf("pauses %v, error %v after %v, want a pause of %v", pauses, err, took, last)
 		}
 	})
-	bubble(t, "IsFollowedAfterThrottle", nil, func(t *testing.T, tb *queuelocktest.Table) {
+	locktest.InTable(t, "IsFollowedAfterThrottle", func(t *testing.T, tb *queuelocktest.Table) {
 		if pauses, _, _ := attempts(t, tb, ask(tb, "700"), throttle); len(pauses) != 2 || pauses[0] != 700*time.Millisecond || pauses[1] != pauses[0] {
 			t.Errorf("pauses %v, want 700ms", pauses)
 		}
 	})
-	bubble(t, "IsShortAfterFailure", nil, func(t *testing.T, tb *queuelocktest.Table) {
+	locktest.InTable(t, "IsShortAfterFailure", func(t *testing.T, tb *queuelocktest.Table) {
 		pauses, took, _ := attempts(t, tb, ask(tb, "5000"), queuelocktest.Refuse(queuelocktest.Unavailable))
 		if len(pauses) != 2 || took > 2*table.LongestPause {
 			t.Errorf("pauses %v, want at most %v each", pauses, table.LongestPause)
@@ -171,13 +172,13 @@ func (h holding) GetAttemptToken(ctx context.Context) (func(error) error, error)
 // TestAdaptive checks that a Retryer which holds attempts back is asked before each, and no longer than the call lasts.
 func TestAdaptive(t *testing.T) {
 	held := func(o *dynamodb.Options) { o.Retryer = holding{retry.NewAdaptiveMode()} }
-	bubble(t, "HoldsAttemptsBack", nil, func(t *testing.T, tb *queuelocktest.Table) {
+	locktest.InTable(t, "HoldsAttemptsBack", func(t *testing.T, tb *queuelocktest.Table) {
 		begun, q := time.Now(), queueOn(tb.Client("c", held))
 		if _, err := q.Get(t.Context(), q.RecordKey()); err != nil || time.Since(begun) != time.Second {
 			t.Errorf("error %v after %v, want success after 1s", err, time.Since(begun))
 		}
 	})
-	bubble(t, "EndsWithCall", nil, func(t *testing.T, tb *queuelocktest.Table) {
+	locktest.InTable(t, "EndsWithCall", func(t *testing.T, tb *queuelocktest.Table) {
 		begun, q := time.Now(), queueOn(tb.Client("c", held))
 		q.Store = q.AtMost(time.Second / 2)
 		if _, err := q.Get(t.Context(), q.RecordKey()); !table.Transient(err) || time.Since(begun) != time.Second/2 {

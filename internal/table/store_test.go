@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
@@ -29,12 +28,6 @@ const timeout = 5 * time.Second
 
 func queueOn(db table.DynamoDB) table.Queue {
 	return table.NewStore(db, layout, timeout).Queue("e", "lock", nil)
-}
-
-func bubble(t *testing.T, name string, options []queuelocktest.Option, f func(t *testing.T, tb *queuelocktest.Table)) {
-	t.Run(name, func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { f(t, queuelocktest.NewTable(t, options...)) })
-	})
 }
 
 // retriesAtOnce lets the SDK try again as it does, without its pauses: they may
@@ -98,7 +91,7 @@ func TestTransient(t *testing.T) {
 		{"unknown credentials", queuelocktest.Refuse("UnrecognizedClientException"), false, true, false, true},
 		{"unknown", queuelocktest.Refuse("SomethingNewException"), false, false, false, false},
 	} {
-		bubble(t, test.name, nil, func(t *testing.T, tb *queuelocktest.Table) {
+		locktest.InTable(t, test.name, func(t *testing.T, tb *queuelocktest.Table) {
 			q := queueOn(tb.Client("c", retriesAtOnce))
 			for operation, call := range calls(q) {
 				fault := tb.Inject(test.fault.Of(operation))
@@ -131,7 +124,7 @@ func TestTransient(t *testing.T) {
 
 // TestEndOfContext checks that the end of the caller's own context is not transient.
 func TestEndOfContext(t *testing.T) {
-	bubble(t, "cancelled", nil, func(t *testing.T, tb *queuelocktest.Table) {
+	locktest.InTable(t, "cancelled", func(t *testing.T, tb *queuelocktest.Table) {
 		tb.Inject(queuelocktest.SwallowResponse())
 		for operation, call := range calls(queueOn(tb.Client("c"))) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -154,7 +147,7 @@ func TestEndOfContext(t *testing.T) {
 
 // TestRefusal checks that a refusal carries the item and nothing is applied.
 func TestRefusal(t *testing.T) {
-	bubble(t, "carries the item", nil, func(t *testing.T, tb *queuelocktest.Table) {
+	locktest.InTable(t, "carries the item", func(t *testing.T, tb *queuelocktest.Table) {
 		q := queueOn(tb.Client("c"))
 		item := q.RecordKey()
 		item["mark"] = clause.String("here")
@@ -184,7 +177,7 @@ func TestRefusal(t *testing.T) {
 
 // TestRefusalWithoutItem checks that the refusal of a write to a missing item has no item, and costs nothing more.
 func TestRefusalWithoutItem(t *testing.T) {
-	bubble(t, "missing", nil, func(t *testing.T, tb *queuelocktest.Table) {
+	locktest.InTable(t, "missing", func(t *testing.T, tb *queuelocktest.Table) {
 		q := queueOn(tb.Client("c"))
 		refused, ok := errors.AsType[*table.Refused](q.Delete(t.Context(), q.Key("missing"), never))
 		if !ok || refused.Item != nil || tb.Counts().Total().Sent != 1 {
@@ -195,7 +188,7 @@ func TestRefusalWithoutItem(t *testing.T) {
 
 // TestRepeat checks that the SDK repeats a write exactly if it may, of each kind, with conditions and without.
 func TestRepeat(t *testing.T) {
-	bubble(t, "repeat", nil, func(t *testing.T, tb *queuelocktest.Table) {
+	locktest.InTable(t, "repeat", func(t *testing.T, tb *queuelocktest.Table) {
 		q := queueOn(tb.Client("c", retriesAtOnce))
 		tb.Inject(queuelocktest.Refuse(queuelocktest.InternalError))
 		set := []clause.Change{clause.At("n").Set(clause.V(clause.Int(1)))}
@@ -230,7 +223,7 @@ func TestDate(t *testing.T) {
 		"IsIgnoredOfAnErrorWithoutRequestID":  {ahead: 24 * time.Hour, unreached: true},
 		"CountsWithARequestID":                {keepsID: true},
 	} {
-		bubble(t, name, nil, func(t *testing.T, tb *queuelocktest.Table) {
+		locktest.InTable(t, name, func(t *testing.T, tb *queuelocktest.Table) {
 			q := queueOn(tb.Client("c", retriesAtOnce, changed(func(answer *http.Response) {
 				answer.Header.Set("Date", time.Now().Add(g.ahead).UTC().Format(http.TimeFormat))
 				if !g.keepsID {
@@ -276,7 +269,7 @@ func TestReasons(t *testing.T) {
 
 // TestRange checks that Range reads page by page, consistently.
 func TestRange(t *testing.T) {
-	bubble(t, "range", nil, func(t *testing.T, tb *queuelocktest.Table) {
+	locktest.InTable(t, "range", func(t *testing.T, tb *queuelocktest.Table) {
 		q := queueOn(tb.Client("c"))
 		const rows = 12
 		for i := range rows {
@@ -312,17 +305,17 @@ func TestRange(t *testing.T) {
 // TestCreateFails checks that Create ends with its context and reports failures.
 func TestCreateFails(t *testing.T) {
 	for _, operation := range []string{"CreateTable", "DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive"} {
-		bubble(t, operation, []queuelocktest.Option{queuelocktest.WithoutTable()}, func(t *testing.T, tb *queuelocktest.Table) {
+		locktest.InTable(t, operation, func(t *testing.T, tb *queuelocktest.Table) {
 			tb.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of(operation))
 			if err := table.Create(t.Context(), tb.Client("c"), layout); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
 				t.Errorf("got %v", err)
 			}
-		})
+		}, queuelocktest.WithoutTable())
 	}
-	bubble(t, "never active", []queuelocktest.Option{queuelocktest.WithoutTable()}, func(t *testing.T, tb *queuelocktest.Table) {
+	locktest.InTable(t, "never active", func(t *testing.T, tb *queuelocktest.Table) {
 		tb.Inject(queuelocktest.Refuse("ResourceNotFoundException").Of("DescribeTable"))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		locktest.Is(t, table.Create(ctx, tb.Client("c"), layout), context.DeadlineExceeded)
-	})
+	}, queuelocktest.WithoutTable())
 }

@@ -51,7 +51,7 @@ func TestLimit(t *testing.T) {
 		{"ThrottlingException", "", nil},
 		{"ThrottlingException", "", []string{"SomethingNew"}},
 	} {
-		bubble(t, c.code+" "+c.want, nil, func(t *testing.T, tb *queuelocktest.Table) {
+		locktest.InTable(t, c.code+" "+c.want, func(t *testing.T, tb *queuelocktest.Table) {
 			q := queueOn(tb.Client("c", pausing(0), changed(func(answer *http.Response) { throttled(answer, c.code, c.reasons) })))
 			_, err := q.Get(t.Context(), q.RecordKey())
 			if limit := table.Limit(err); (limit == "") != (c.want == "") || !strings.Contains(limit, c.want) || !strings.Contains(err.Error(), limit) {
@@ -80,7 +80,7 @@ func TestOnThrottle(t *testing.T) {
 		{"OtherFailure", queuelocktest.Refuse(queuelocktest.InternalError).Times(2), clause.Freely, false, true},
 		{"OtherCopyOfTransaction", queuelocktest.Refuse("TransactionInProgressException").Times(2), clause.Freely, false, true},
 	} {
-		bubble(t, c.name, nil, func(t *testing.T, tb *queuelocktest.Table) {
+		locktest.InTable(t, c.name, func(t *testing.T, tb *queuelocktest.Table) {
 			var limits []event.Limit
 			q := queueOn(tb.Client("c"))
 			q.Store = q.OnThrottle(func(operation string, err error) {
