@@ -30,6 +30,16 @@ func (t Turn) with(change func(*Turn)) Turn {
 	return t
 }
 
+// took is a copy of the turn that took another number at that time, after one of which nothing is left but its place.
+func (t Turn) took(at Instant, before Place) Turn {
+	return t.with(func(t *Turn) { t.Took, t.Places = at, []Place{before} })
+}
+
+// around has a waiter between two turns: that of the holder which it waits for, and one of a later number.
+func around(waiter Turn) []Turn {
+	return []Turn{turn(1, 1, 10, 11, 20), waiter, turn(3, 3, 14, 25, 30)}
+}
+
 func TestJudge(t *testing.T) {
 	inOrder := []Turn{
 		turn(1, 1, 10, 11, 20),
@@ -37,6 +47,7 @@ func TestJudge(t *testing.T) {
 		turn(3, 3, 14, 35, 40),
 		turn(1, 4, 22, 45, 50),
 	}
+	two := ticket.FromUint64(2)
 	killed := turn(2, 2, 12, 25, 30).with(func(t *Turn) { t.Ended, t.Gone, t.KilledAt = 0, 30, 28 })
 	for _, tc := range []struct {
 		name string
@@ -63,70 +74,37 @@ func TestJudge(t *testing.T) {
 			// The waiter is served with a lower ticket after a higher.
 			Verdict{Grants: 3, Inversions: 1, Regressions: 1, HandOffs: []time.Duration{5, 5}}},
 		{"a newcomer barges with a new number, and the waiter gets another",
-			[]Turn{
-				turn(1, 1, 10, 11, 20),
-				turn(2, 4, 12, 35, 40).with(func(t *Turn) {
-					t.Took = 32
-					t.Places = []Place{{ticket.FromUint64(2), 13, Never}}
-				}),
-				turn(3, 3, 21, 22, 30),
-			},
+			[]Turn{turn(1, 1, 10, 11, 20), turn(2, 4, 12, 35, 40).took(32, Place{two, 13, Never}), turn(3, 3, 21, 22, 30)},
 			Verdict{Grants: 3, Inversions: 1}},
 		{"a waiter that crashed was overtaken while it lived",
-			[]Turn{
-				turn(1, 1, 10, 11, 20),
-				turn(2, 2, 12, 0, 0).with(func(t *Turn) { t.Gone = 27; t.Places = []Place{{t.Ticket, 13, Never}} }),
-				turn(3, 3, 14, 25, 30),
-			},
+			around(turn(2, 2, 12, 0, 0).with(func(t *Turn) { t.Gone = 27; t.Places = []Place{{t.Ticket, 13, Never}} })),
 			Verdict{Grants: 2, Inversions: 1, HandOffs: []time.Duration{5}}},
 		{"a waiter that still waits was overtaken",
-			[]Turn{
-				turn(1, 1, 10, 11, 20),
-				turn(2, 2, 12, 0, 0).with(func(t *Turn) { t.Places = []Place{{t.Ticket, 13, Never}} }),
-				turn(3, 3, 14, 25, 30),
-			},
+			around(turn(2, 2, 12, 0, 0).with(func(t *Turn) { t.Places = []Place{{t.Ticket, 13, Never}} })),
 			Verdict{Grants: 2, Inversions: 1, HandOffs: []time.Duration{5}}},
 		{"a newcomer with an older number barges",
-			[]Turn{turn(1, 1, 10, 11, 20), turn(2, 5, 12, 35, 40), turn(3, 3, 14, 25, 30)},
+			around(turn(2, 5, 12, 35, 40)),
 			Verdict{Grants: 3, Inversions: 1, HandOffs: []time.Duration{5, 5}}},
 
 		{"no inversion: the row was put after the newcomer took its number",
-			[]Turn{
-				turn(1, 1, 10, 11, 20),
-				turn(2, 2, 12, 35, 40).with(func(t *Turn) { t.Places[0].Stood = 15 }),
-				turn(3, 3, 14, 25, 30),
-			},
+			around(turn(2, 2, 12, 35, 40).with(func(t *Turn) { t.Places[0].Stood = 15 })),
 			Verdict{Grants: 3, Regressions: 1, HandOffs: []time.Duration{5, 5}}},
 		{"no inversion: the waiter had died",
-			[]Turn{
-				turn(1, 1, 10, 11, 20),
-				turn(2, 2, 12, 0, 0).with(func(t *Turn) { t.Gone = 24; t.Places = []Place{{t.Ticket, 13, Never}} }),
-				turn(3, 3, 14, 25, 30),
-			},
+			around(turn(2, 2, 12, 0, 0).with(func(t *Turn) { t.Gone = 24; t.Places = []Place{{t.Ticket, 13, Never}} })),
 			Verdict{Grants: 2, HandOffs: []time.Duration{5}}},
 		{"no inversion: the waiter had let its row expire",
-			[]Turn{
-				turn(1, 1, 10, 11, 20),
-				turn(2, 4, 12, 35, 40).with(func(t *Turn) {
-					t.Took = 31
-					t.Places = []Place{{ticket.FromUint64(2), 13, 24}}
-				}),
-				turn(3, 3, 14, 25, 30),
-			},
+			around(turn(2, 4, 12, 35, 40).took(31, Place{two, 13, 24})),
 			Verdict{Grants: 3, HandOffs: []time.Duration{5}}},
 		{"no inversion: its number had been passed before its row was there",
 			[]Turn{
 				turn(1, 1, 10, 11, 20),
 				turn(3, 3, 14, 25, 30),
-				turn(2, 5, 12, 45, 50).with(func(t *Turn) {
-					t.Took = 41
-					t.Places = []Place{{ticket.FromUint64(2), 26, Never}}
-				}),
+				turn(2, 5, 12, 45, 50).took(41, Place{two, 26, Never}),
 				turn(4, 4, 28, 35, 40),
 			},
 			Verdict{Grants: 4, HandOffs: []time.Duration{5, 5}}},
 		{"no inversion: nothing is known of a row",
-			[]Turn{turn(1, 1, 10, 11, 20), turn(2, 2, 12, 35, 40).with(func(t *Turn) { t.Places = nil }), turn(3, 3, 14, 25, 30)},
+			around(turn(2, 2, 12, 35, 40).with(func(t *Turn) { t.Places = nil })),
 			Verdict{Grants: 3, Regressions: 1, HandOffs: []time.Duration{5}}},
 
 		{"the same ticket twice", []Turn{turn(1, 1, 10, 11, 20), turn(2, 1, 21, 22, 30)}, Verdict{Grants: 2, Regressions: 1}},

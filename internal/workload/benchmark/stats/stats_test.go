@@ -65,6 +65,7 @@ func turn(called, granted, released int) Turn {
 var all = Window{at(1), at(1000)}
 
 func TestTurns(t *testing.T) {
+	const ms = time.Millisecond
 	for _, test := range []struct {
 		name      string
 		turns     []Turn
@@ -74,47 +75,18 @@ func TestTurns(t *testing.T) {
 		overlaps  int
 		cycles    int
 	}{
-		{
-			name:      "InOrder",
-			turns:     []Turn{turn(1, 10, 20), turn(2, 25, 30), turn(3, 37, 40)},
-			window:    all,
-			handOvers: []time.Duration{5 * time.Millisecond, 7 * time.Millisecond}, cycles: 3,
-		},
-		{
-			name:   "IdleBetween",
-			turns:  []Turn{turn(1, 10, 20), turn(50, 60, 70)},
-			window: all, cycles: 2,
-		},
-		{
-			name:      "WindowCutsOff",
-			turns:     []Turn{turn(1, 10, 20), turn(2, 25, 30), turn(3, 37, 40)},
-			window:    Window{at(25), at(35)},
-			handOvers: []time.Duration{7 * time.Millisecond}, cycles: 1,
-		},
-		{
-			name:      "OvertookOneThatWaits",
-			turns:     []Turn{turn(1, 10, 20), turn(2, 0, 0), turn(15, 25, 30)},
-			window:    all,
-			handOvers: []time.Duration{5 * time.Millisecond}, overtakes: 1, cycles: 2,
-		},
-		{
-			name:      "OvertookOneThatIsGrantedLater",
-			turns:     []Turn{turn(1, 10, 20), turn(2, 40, 45), turn(15, 25, 30)},
-			window:    all,
-			handOvers: []time.Duration{5 * time.Millisecond, 10 * time.Millisecond}, overtakes: 1, cycles: 3,
-		},
-		{
-			name:      "WithinSlack",
-			turns:     []Turn{turn(1, 10, 20), turn(2, 40, 45), turn(7, 25, 30)},
-			window:    all,
-			handOvers: []time.Duration{5 * time.Millisecond, 10 * time.Millisecond}, cycles: 3,
-		},
-		{
-			name:      "Overlap",
-			turns:     []Turn{turn(1, 10, 20), turn(2, 15, 30)},
-			window:    all,
-			handOvers: nil, overlaps: 1, cycles: 2,
-		},
+		{name: "InOrder", turns: []Turn{turn(1, 10, 20), turn(2, 25, 30), turn(3, 37, 40)}, window: all,
+			handOvers: []time.Duration{5 * ms, 7 * ms}, cycles: 3},
+		{name: "IdleBetween", turns: []Turn{turn(1, 10, 20), turn(50, 60, 70)}, window: all, cycles: 2},
+		{name: "WindowCutsOff", turns: []Turn{turn(1, 10, 20), turn(2, 25, 30), turn(3, 37, 40)}, window: Window{at(25), at(35)},
+			handOvers: []time.Duration{7 * ms}, cycles: 1},
+		{name: "OvertookOneThatWaits", turns: []Turn{turn(1, 10, 20), turn(2, 0, 0), turn(15, 25, 30)}, window: all,
+			handOvers: []time.Duration{5 * ms}, overtakes: 1, cycles: 2},
+		{name: "OvertookOneThatIsGrantedLater", turns: []Turn{turn(1, 10, 20), turn(2, 40, 45), turn(15, 25, 30)}, window: all,
+			handOvers: []time.Duration{5 * ms, 10 * ms}, overtakes: 1, cycles: 3},
+		{name: "WithinSlack", turns: []Turn{turn(1, 10, 20), turn(2, 40, 45), turn(7, 25, 30)}, window: all,
+			handOvers: []time.Duration{5 * ms, 10 * ms}, cycles: 3},
+		{name: "Overlap", turns: []Turn{turn(1, 10, 20), turn(2, 15, 30)}, window: all, overlaps: 1, cycles: 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := HandOvers(test.turns, test.window); !slices.Equal(got, test.handOvers) {
