@@ -1,7 +1,6 @@
 package table_test
 
 import (
-	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -152,37 +151,6 @@ func TestRetryAfter(t *testing.T) {
 		pauses, took, _ := attempts(t, tb, ask(tb, "5000"), queuelocktest.Refuse(queuelocktest.Unavailable))
 		if len(pauses) != 2 || took > 2*table.LongestPause {
 			t.Errorf("pauses %v, want at most %v each", pauses, table.LongestPause)
-		}
-	})
-}
-
-// holding is a Retryer that holds each attempt back, as the mode adaptive does after throttles. That one's
-// waits are rounded down, and would not end in a bubble: TestAdaptiveMode has it.
-type holding struct{ *retry.AdaptiveMode }
-
-func (h holding) GetAttemptToken(ctx context.Context) (func(error) error, error) {
-	select {
-	case <-time.After(time.Second):
-		return h.AdaptiveMode.GetAttemptToken(ctx)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// TestAdaptive checks that a Retryer which holds attempts back is asked before each, and no longer than the call lasts.
-func TestAdaptive(t *testing.T) {
-	held := func(o *dynamodb.Options) { o.Retryer = holding{retry.NewAdaptiveMode()} }
-	locktest.InTable(t, "HoldsAttemptsBack", func(t *testing.T, tb *queuelocktest.Table) {
-		begun, q := time.Now(), queueOn(tb.Client("c", held))
-		if _, err := q.Get(t.Context(), q.RecordKey()); err != nil || time.Since(begun) != time.Second {
-			t.Errorf("error %v after %v, want success after 1s", err, time.Since(begun))
-		}
-	})
-	locktest.InTable(t, "EndsWithCall", func(t *testing.T, tb *queuelocktest.Table) {
-		begun, q := time.Now(), queueOn(tb.Client("c", held))
-		q.Store = q.AtMost(time.Second / 2)
-		if _, err := q.Get(t.Context(), q.RecordKey()); !table.Transient(err) || time.Since(begun) != time.Second/2 {
-			t.Errorf("error %v after %v, want a time-out after 500ms", err, time.Since(begun))
 		}
 	})
 }

@@ -145,7 +145,7 @@ func TestEndOfContext(t *testing.T) {
 	}
 }
 
-// TestRefusal checks that a refusal carries the item and nothing is applied.
+// TestRefusal checks that a refusal carries the item, if there is one, that it costs nothing more, and that nothing is applied.
 func TestRefusal(t *testing.T) {
 	locktest.InTable(t, "carries the item", func(t *testing.T, tb *queuelocktest.Table) {
 		q := queueOn(tb.Client("c"))
@@ -166,6 +166,11 @@ func TestRefusal(t *testing.T) {
 		if err != nil || len(got) != 3 {
 			t.Errorf("the item is %v, %v", got, err)
 		}
+		before := tb.Counts()
+		refused, ok := errors.AsType[*table.Refused](q.Delete(t.Context(), q.Key("missing"), never))
+		if sent := tb.Counts().Sub(before).Total().Sent; !ok || refused.Item != nil || sent != 1 {
+			t.Errorf("of a missing item: %v after %d requests", refused, sent)
+		}
 	})
 	if after := table.NotApplied(errors.New("the item cannot be read")); table.Applied(after) {
 		t.Error("what went wrong after a refusal does not change it")
@@ -173,17 +178,6 @@ func TestRefusal(t *testing.T) {
 	if !table.Applied(nil) {
 		t.Error("a write that succeeded was not applied")
 	}
-}
-
-// TestRefusalWithoutItem checks that the refusal of a write to a missing item has no item, and costs nothing more.
-func TestRefusalWithoutItem(t *testing.T) {
-	locktest.InTable(t, "missing", func(t *testing.T, tb *queuelocktest.Table) {
-		q := queueOn(tb.Client("c"))
-		refused, ok := errors.AsType[*table.Refused](q.Delete(t.Context(), q.Key("missing"), never))
-		if !ok || refused.Item != nil || tb.Counts().Total().Sent != 1 {
-			t.Errorf("refused: %v, %v after %d requests", ok, refused, tb.Counts().Total().Sent)
-		}
-	})
 }
 
 // TestRepeat checks that the SDK repeats a write exactly if it may, of each kind, with conditions and without.
