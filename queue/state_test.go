@@ -19,34 +19,26 @@ func TestStatePositions(t *testing.T) {
 		Serving: []queue.Holder{{Ticket: n(3), Remaining: 1}, {Ticket: n(5)}},
 		Waiting: []queue.Waiter{{Position: 1, Ticket: n(7)}, {Position: 2, Ticket: n(9), Remaining: 1}},
 	}
-	t.Run("Position", func(t *testing.T) {
-		for number, want := range map[int]int{0: 0, 3: 0, 7: 1, 8: 0, 9: 2} {
-			if got := state.Position(n(number)); got != want {
-				t.Errorf("ticket %d is at position %d, want %d", number, got, want)
-			}
+	for number, want := range map[int]int{0: 0, 3: 0, 7: 1, 8: 0, 9: 2} {
+		if got := state.Position(n(number)); got != want {
+			t.Errorf("ticket %d is at position %d, want %d", number, got, want)
 		}
-	})
-	t.Run("Holder", func(t *testing.T) {
-		if h, ok := state.Holder(n(5)); !ok || h.Ticket != n(5) || !h.Expired() {
-			t.Errorf("%+v, %v", h, ok)
-		}
-		if h, ok := state.Holder(n(7)); ok {
-			t.Errorf("a waiter is the holder %+v", h)
-		}
-	})
-	t.Run("NextSkipsExpired", func(t *testing.T) {
-		if w, ok := state.Next(); !ok || w.Ticket != n(9) || w.Expired() {
-			t.Errorf("%+v, %v", w, ok)
-		}
-		if w, ok := (&queue.State{Waiting: state.Waiting[:1]}).Next(); ok {
-			t.Errorf("an expired waiter is next: %+v", w)
-		}
-	})
-	t.Run("Idle", func(t *testing.T) {
-		if state.Idle() || (&queue.State{Waiting: state.Waiting}).Idle() || !(&queue.State{Issued: n(9)}).Idle() {
-			t.Error("only a queue without holder and waiter is idle")
-		}
-	})
+	}
+	if h, ok := state.Holder(n(5)); !ok || h.Ticket != n(5) || !h.Expired() {
+		t.Errorf("%+v, %v", h, ok)
+	}
+	if h, ok := state.Holder(n(7)); ok {
+		t.Errorf("a waiter is the holder %+v", h)
+	}
+	if w, ok := state.Next(); !ok || w.Ticket != n(9) || w.Expired() {
+		t.Errorf("%+v, %v", w, ok)
+	}
+	if w, ok := (&queue.State{Waiting: state.Waiting[:1]}).Next(); ok {
+		t.Errorf("an expired waiter is next: %+v", w)
+	}
+	if state.Idle() || (&queue.State{Waiting: state.Waiting}).Idle() || !(&queue.State{Issued: n(9)}).Idle() {
+		t.Error("only a queue without holder and waiter is idle")
+	}
 }
 
 // TestStateBlocks has the block 12 to 18 that holds, and waiters with the blocks 19 to 23 and 25 to 26.

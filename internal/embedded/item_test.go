@@ -116,26 +116,24 @@ func TestUpdateSizeLimit(t *testing.T) {
 }
 
 func TestPathsIntoKeys(t *testing.T) {
-	t.Run("AreRefusedInEveryExpression", func(t *testing.T) {
-		e := engine(t, Config{})
-		put(t, e, `"n":{"N":"1"}`)
-		value := `,"ExpressionAttributeValues":{":v":{"S":"a"}}`
-		for operation, bodies := range map[string][]string{
-			"GetItem":      {keyAB + `,"ProjectionExpression":"n, sk.x"`},
-			"BatchGetItem": {`"RequestItems":{"tab":{"Keys":[{"pk":{"S":"a"},"sk":{"S":"b"}}],"ProjectionExpression":"sk[0]"}}`},
-			"UpdateItem": {
-				keyAB + `,"UpdateExpression":"SET n = if_not_exists(sk.x, :v)"` + value,
-				keyAB + `,"UpdateExpression":"REMOVE sk.x"`,
-				keyAB + `,"UpdateExpression":"REMOVE n","ConditionExpression":"NOT size(sk.x) IN (:v)"` + value,
-			},
-			"DeleteItem":         {keyAB + `,"ConditionExpression":"attribute_not_exists(sk[1])"`},
-			"Scan":               {`"TableName":"tab","FilterExpression":"begins_with(sk.x, :v)"` + value},
-			"Query":              {`"TableName":"tab","KeyConditionExpression":"pk = :v","ProjectionExpression":"sk.x"` + value},
-			"TransactWriteItems": {`"TransactItems":[{"ConditionCheck":{` + keyAB + `,"ConditionExpression":"attribute_exists(sk.x)"}}]`},
-		} {
-			for _, body := range bodies {
-				refused(t, e, operation, `{`+body+`}`, "ValidationException", "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: sk")
-			}
+	e := engine(t, Config{})
+	put(t, e, `"n":{"N":"1"}`)
+	value := `,"ExpressionAttributeValues":{":v":{"S":"a"}}`
+	for operation, bodies := range map[string][]string{
+		"GetItem":      {keyAB + `,"ProjectionExpression":"n, sk.x"`},
+		"BatchGetItem": {`"RequestItems":{"tab":{"Keys":[{"pk":{"S":"a"},"sk":{"S":"b"}}],"ProjectionExpression":"sk[0]"}}`},
+		"UpdateItem": {
+			keyAB + `,"UpdateExpression":"SET n = if_not_exists(sk.x, :v)"` + value,
+			keyAB + `,"UpdateExpression":"REMOVE sk.x"`,
+			keyAB + `,"UpdateExpression":"REMOVE n","ConditionExpression":"NOT size(sk.x) IN (:v)"` + value,
+		},
+		"DeleteItem":         {keyAB + `,"ConditionExpression":"attribute_not_exists(sk[1])"`},
+		"Scan":               {`"TableName":"tab","FilterExpression":"begins_with(sk.x, :v)"` + value},
+		"Query":              {`"TableName":"tab","KeyConditionExpression":"pk = :v","ProjectionExpression":"sk.x"` + value},
+		"TransactWriteItems": {`"TransactItems":[{"ConditionCheck":{` + keyAB + `,"ConditionExpression":"attribute_exists(sk.x)"}}]`},
+	} {
+		for _, body := range bodies {
+			refused(t, e, operation, `{`+body+`}`, "ValidationException", "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: sk")
 		}
-	})
+	}
 }
