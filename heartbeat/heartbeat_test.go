@@ -263,22 +263,6 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestStopTwice checks that Stop may be called by several goroutines, and after a loss.
-func TestStopTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := heartbeat.Start(t.Context(), time.Now(), rhythm, func(context.Context) error { return heartbeat.ErrEvicted })
-		<-k.Lost()
-		var wg sync.WaitGroup
-		for range 5 {
-			wg.Go(k.Stop)
-		}
-		wg.Wait()
-		if k.Err() == nil {
-			t.Error("a loss before Stop is not reported any more")
-		}
-	})
-}
-
 // TestCheck checks that Check looks at the clock itself, and warns: the timers may be late.
 func TestCheck(t *testing.T) {
 	for range 20 {
