@@ -147,25 +147,39 @@ func TestSplitEngine(t *testing.T) {
 	})
 }
 
-// TestSplitting checks that items are within the window, but for some of those of late transactions. That they have any order,
-// TestSplitTransactionFaults of queuelocktest checks.
 func TestSplitting(t *testing.T) {
 	const window = 50 * time.Millisecond
-	r := rand.New(rand.NewPCG(1, 2))
-	late, partly := 0, 0
-	for range 1000 {
-		delays := Splitting{window, 0.1}.Delays(r, 3)
-		if last := slices.Max(delays); last > window {
-			late++
-			if last < time.Second || last > 5*time.Second+window {
-				t.Errorf("a late item takes %v", last)
-			}
-			if slices.Min(delays) <= window {
-				partly++
+	t.Run("EveryOrderIsWithinTheWindow", func(t *testing.T) {
+		r := rand.New(rand.NewPCG(1, 2))
+		first := map[int]bool{}
+		for range 200 {
+			delays := Splitting{Window: window}.Delays(r, 3)
+			first[slices.Index(delays, slices.Min(delays))] = true
+			if last := slices.Max(delays); last > window {
+				t.Errorf("an item takes %v", last)
 			}
 		}
-	}
-	if late < 50 || late > 150 || partly == 0 || partly == late {
-		t.Errorf("%d of 1000 transactions are late, %d of them in part", late, partly)
-	}
+		if len(first) != 3 {
+			t.Errorf("the first items were %v", first)
+		}
+	})
+	t.Run("LateTransactionsTakeSeconds", func(t *testing.T) {
+		r := rand.New(rand.NewPCG(1, 2))
+		late, partly := 0, 0
+		for range 1000 {
+			delays := Splitting{window, 0.1}.Delays(r, 3)
+			if last := slices.Max(delays); last > window {
+				late++
+				if last < time.Second || last > 5*time.Second+window {
+					t.Errorf("a late item takes %v", last)
+				}
+				if slices.Min(delays) <= window {
+					partly++
+				}
+			}
+		}
+		if late < 50 || late > 150 || partly == 0 || partly == late {
+			t.Errorf("%d of 1000 transactions are late, %d of them in part", late, partly)
+		}
+	})
 }
