@@ -42,8 +42,7 @@ func (p *pair) open(t *testing.T, name string) (*queuelock.Client, *queuelocktes
 // granted returns the lock of b, which has waited for that of a, and was granted it by its bell.
 func (p *pair) granted(t *testing.T) *queuelock.Lock {
 	held := locktest.Acquire(t, p.a, waitpolicy.Forever)
-	next := locktest.LockBy(t, p.b)
-	time.Sleep(time.Second)
+	next := locktest.Waiting(t, p.b)
 	locktest.Release(t, held)
 	return locktest.Lock(t, <-next)
 }
@@ -57,8 +56,7 @@ func TestRung(t *testing.T) {
 			t.Errorf("an idle cycle sends %d requests", cost.Sent)
 		}
 		held := locktest.Acquire(t, p.a, waitpolicy.Forever)
-		next := locktest.LockBy(t, p.a)
-		time.Sleep(time.Second)
+		next := locktest.Waiting(t, p.a)
 		locktest.Release(t, held)
 		locktest.Release(t, locktest.Lock(t, <-next))
 		if rung := p.hub.Rung(); len(rung) > 0 {

@@ -248,7 +248,7 @@ func TestBlockPlaces(t *testing.T) {
 		var logs [4]locktest.ProgressLog
 		var waiting []<-chan locktest.Outcome
 		for i := range logs {
-			waiting = append(waiting, locktest.QueueUp(t.Context(), b, waitpolicy.Forever, queuelock.OnProgress(logs[i].Add)))
+			waiting = append(waiting, locktest.LockBy(t, b, queuelock.OnProgress(logs[i].Add)))
 			time.Sleep(time.Microsecond)
 		}
 		last := func(i int) queuelock.Progress { seen := logs[i].Seen(); return seen[len(seen)-1] }
@@ -282,7 +282,7 @@ func TestOldReleaseOfBlock(t *testing.T) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := inBlocks(t, table, "b", queuelock.Config{})
 		lock := locktest.Acquire(t, b, waitpolicy.Forever)
-		queued := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
+		queued := locktest.LockBy(t, a)
 		time.Sleep(10 * time.Millisecond)
 		waiting := gathered(t.Context(), b, 3)
 		time.Sleep(100 * time.Millisecond)
@@ -297,8 +297,7 @@ func TestOldReleaseOfBlock(t *testing.T) {
 		if !found {
 			t.Fatal("no row of a block")
 		}
-		last := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
-		time.Sleep(time.Second)
+		last := locktest.Waiting(t, a)
 		locktest.Release(t, lock)
 		var before ticket.Number
 		for i, call := range append(append([]<-chan locktest.Outcome{queued}, waiting...), last) {

@@ -67,11 +67,11 @@ func TestBlockSilence(t *testing.T) {
 		c, db := open(t)
 		cut := db.Inject(queuelocktest.SwallowRequest())
 		begun := time.Now()
-		early := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		early := locktest.LockBy(t, c)
 		time.Sleep(20 * time.Second)
 		var late []<-chan locktest.Outcome
 		for range 5 {
-			late = append(late, locktest.QueueUp(t.Context(), c, waitpolicy.Forever))
+			late = append(late, locktest.LockBy(t, c))
 			time.Sleep(time.Microsecond)
 		}
 		locktest.Is(t, locktest.Within(t, "the first", time.Minute, early).Err, queuelock.ErrUnavailable)

@@ -26,7 +26,7 @@ func TestDrain(t *testing.T) {
 			held := locktest.Acquire(t, a, waitpolicy.Forever)
 			for range n {
 				c, _ := locktest.Open(t, table, "waiter", queuelock.Config{})
-				waiting = append(waiting, locktest.QueueUp(t.Context(), c, waitpolicy.Forever))
+				waiting = append(waiting, locktest.LockBy(t, c))
 				time.Sleep(time.Millisecond)
 			}
 			time.Sleep(100 * time.Millisecond)
@@ -63,7 +63,7 @@ func TestSharedPoller(t *testing.T) {
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		var waiting []<-chan locktest.Outcome
 		for range 30 {
-			waiting = append(waiting, locktest.QueueUp(t.Context(), many, waitpolicy.Forever))
+			waiting = append(waiting, locktest.LockBy(t, many))
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(10 * time.Second)
@@ -93,7 +93,7 @@ func TestReleaseWakesNext(t *testing.T) {
 		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(trip))
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		held := locktest.Acquire(t, c, waitpolicy.Forever)
-		waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		waiting := locktest.LockBy(t, c)
 		time.Sleep(45 * time.Second) // by now it looks once a second
 		begun := time.Now()
 		locktest.Release(t, held)

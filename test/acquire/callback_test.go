@@ -27,7 +27,7 @@ func TestBlockedCallback(t *testing.T) {
 		begun := time.Now()
 		stuck := locktest.QueueUp(t.Context(), b, waitpolicy.For(20*time.Second), blocked(g))
 		<-g.Entered
-		behind := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
+		behind := locktest.LockBy(t, c)
 		got := <-stuck
 		if took := got.At.Sub(begun); !errors.Is(got.Err, queuelock.ErrNotAcquired) || took < 20*time.Second || took > 22*time.Second {
 			t.Errorf("after %v: %v", took, got.Err)
@@ -48,7 +48,7 @@ func TestBlockedCallback(t *testing.T) {
 		t.Log("A turn that comes meanwhile is taken.")
 		g = locktest.NewGate(t)
 		b, _ = locktest.Open(t, table, "b2", queuelock.Config{})
-		stuck = locktest.QueueUp(t.Context(), b, waitpolicy.Forever, blocked(g))
+		stuck = locktest.LockBy(t, b, blocked(g))
 		<-g.Entered
 		time.Sleep(10 * time.Minute)
 		begun = time.Now()
@@ -102,8 +102,7 @@ func TestBlockedOnHandle(t *testing.T) {
 		if rows, _ := locktest.RowsAndHolders(t, a); rows != 0 {
 			t.Error("the place was taken before its handle was received")
 		}
-		behind := locktest.QueueUp(t.Context(), c, waitpolicy.Forever)
-		time.Sleep(time.Second)
+		behind := locktest.Waiting(t, c)
 		locktest.Release(t, held)
 		if got := <-behind; got.Err != nil || got.At.Sub(begun) > 3*time.Second {
 			t.Errorf("%+v", got)

@@ -81,12 +81,10 @@ func TestCancelledAcquire(t *testing.T) {
 // TestServedTooLate checks that an Acquire that is served while its caller gives up returns when its row is gone, too.
 func TestServedTooLate(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
-		second, _ := locktest.Open(t, table, "second", queuelock.Config{})
+		first, second := locktest.Two(t, table, queuelock.Config{}, "first", "second")
 		c, db := locktest.Open(t, table, "waiter", queuelock.Config{})
 		held := locktest.Acquire(t, first, waitpolicy.Forever)
-		next := locktest.LockBy(t, second)
-		time.Sleep(time.Second)
+		next := locktest.Waiting(t, second)
 		locktest.Release(t, held)
 		held = locktest.Lock(t, <-next) // by CLAIM: it reads the next row
 		ctx, cancel := context.WithCancel(t.Context())

@@ -261,8 +261,7 @@ func TestFirstRequestFailsFast(t *testing.T) {
 			locktest.Check(t, c.Close(context.Background()))
 		})
 	}
-	locktest.InBubble(t, "a right that was never there", func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.InWatched(t, "a right that was never there", func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		locktest.Acquire(t, holder, waitpolicy.NoWait)
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})

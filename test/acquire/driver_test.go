@@ -106,8 +106,7 @@ func TestTurnsOfACutOffBlock(t *testing.T) {
 				locktest.Release(t, before)
 				locktest.Release(t, (<-turns[0]).Lock)
 				time.Sleep(100 * time.Millisecond)
-				next := locktest.LockBy(t, other)
-				time.Sleep(time.Second)
+				next := locktest.Waiting(t, other)
 				network.Partition()
 				for _, turn := range turns[1:] {
 					select {

@@ -33,8 +33,7 @@ func newDuel(t *testing.T, opts ...queuelock.AcquireOption) *duel {
 		locktest.Release(t, lock)
 	}
 	lock := locktest.Acquire(t, d.first, waitpolicy.Forever)
-	next := locktest.QueueUp(t.Context(), d.second, waitpolicy.Forever, opts...)
-	time.Sleep(time.Second)
+	next := locktest.Waiting(t, d.second, opts...)
 	locktest.Release(t, lock)
 	d.held, d.began, d.before = locktest.Lock(t, <-next), time.Now(), d.db.Counts()
 	return d
@@ -111,7 +110,7 @@ func TestForeseen(t *testing.T) {
 	})
 	locktest.InBubble(t, "ReadsNothingBeforeOwnWaiter", func(t *testing.T) {
 		d := newDuel(t)
-		own := locktest.QueueUp(t.Context(), d.second, waitpolicy.Forever)
+		own := locktest.LockBy(t, d.second)
 		time.Sleep(turn)
 		if sent := d.db.Counts().Sub(d.before)["GetItem"].Sent; sent > 0 { // its waiter's looks are queries
 			t.Errorf("%d reads", sent)
@@ -121,9 +120,9 @@ func TestForeseen(t *testing.T) {
 	})
 	locktest.InBubble(t, "ReadsInLastTurnOfBlock", func(t *testing.T) {
 		d := newDuel(t)
-		ahead := locktest.QueueUp(t.Context(), d.first, waitpolicy.Forever)
+		ahead := locktest.LockBy(t, d.first)
 		time.Sleep(turn / 4)
-		one, other := locktest.QueueUp(t.Context(), d.second, waitpolicy.Forever), locktest.QueueUp(t.Context(), d.second, waitpolicy.Forever)
+		one, other := locktest.LockBy(t, d.second), locktest.LockBy(t, d.second)
 		time.Sleep(turn / 4)
 		locktest.Release(t, d.held)
 		held := locktest.Lock(t, <-ahead)
@@ -136,7 +135,7 @@ func TestForeseen(t *testing.T) {
 		case got := <-other:
 			of = got.Lock
 		}
-		behind := locktest.QueueUp(t.Context(), d.first, waitpolicy.Forever)
+		behind := locktest.LockBy(t, d.first)
 		d.held, d.began, d.before = of, time.Now(), d.db.Counts()
 		d.end(t, turn, 0)
 		d.held, d.began = locktest.Lock(t, <-one), time.Now()

@@ -223,8 +223,7 @@ func waits(t *testing.T, e effect, own bool) (row map[string]types.AttributeValu
 			wait = waitpolicy.Forever
 		}
 		held := locktest.Acquire(t, holder, wait, e.others...)
-		next := locktest.QueueUp(t.Context(), c, waitpolicy.Forever, e.option)
-		time.Sleep(time.Second)
+		next := locktest.Waiting(t, c, e.option)
 		row = rowOf(table)
 		before := table.Counts()["UpdateItem"].Applied
 		locktest.Release(t, held)
@@ -295,7 +294,7 @@ func entryOf(t *testing.T, e effect, how string) (entry map[string]types.Attribu
 			first := locktest.Acquire(t, a, waitpolicy.Forever, e.others...)
 			second := locktest.LockBy(t, b, e.others...)
 			time.Sleep(300 * time.Millisecond)
-			next := locktest.QueueUp(t.Context(), c, waitpolicy.Forever, e.option)
+			next := locktest.LockBy(t, c, e.option)
 			time.Sleep(300 * time.Millisecond)
 			locktest.Release(t, first)
 			locktest.Release(t, locktest.Within(t, "the second", time.Minute, second).Lock)
@@ -308,8 +307,7 @@ func entryOf(t *testing.T, e effect, how string) (entry map[string]types.Attribu
 				holder, _ = locktest.OpenMet(t, table, "holder", queuelock.Config{})
 			}
 			held := locktest.Acquire(t, holder, waitpolicy.NoWait, e.others...)
-			next := locktest.QueueUp(t.Context(), c, waitpolicy.Forever, e.option)
-			time.Sleep(time.Second)
+			next := locktest.Waiting(t, c, e.option)
 			locktest.Release(t, held)
 			lock = locktest.Within(t, how, time.Minute, next).Lock
 		}

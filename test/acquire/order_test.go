@@ -28,7 +28,7 @@ func TestOrderOfTickets(t *testing.T) {
 		var waiting []<-chan locktest.Outcome
 		for i := range 12 {
 			c, _ := locktest.Open(t, table, fmt.Sprint(i), queuelock.Config{})
-			waiting = append(waiting, locktest.QueueUp(t.Context(), c, waitpolicy.Forever))
+			waiting = append(waiting, locktest.LockBy(t, c))
 			time.Sleep(5 * time.Millisecond)
 		}
 		locktest.Release(t, held)
@@ -51,17 +51,17 @@ func TestOverlappingAnswers(t *testing.T) {
 		here, db := locktest.Open(t, table, "here", queuelock.Config{})
 		third, _ := locktest.Open(t, table, "third", queuelock.Config{})
 		held := locktest.Acquire(t, there, waitpolicy.NoWait)
-		first := locktest.QueueUp(t.Context(), here, waitpolicy.Forever)
+		first := locktest.LockBy(t, here)
 		synctest.Wait()
 		take := db.Inject(queuelocktest.HoldRequest().Of("UpdateItem").Mentioning("if_not_exists(holders").Times(1))
-		second := locktest.QueueUp(t.Context(), here, waitpolicy.Forever)
+		second := locktest.LockBy(t, here)
 		<-take.Reached()
 		claim := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Mentioning("size (holders) = 0").Times(1))
 		locktest.Release(t, held)
 		<-claim.Reached()
 		take.Release()
 		time.Sleep(200 * time.Millisecond) // its row is put
-		last := locktest.QueueUp(t.Context(), third, waitpolicy.Forever)
+		last := locktest.LockBy(t, third)
 		time.Sleep(200 * time.Millisecond)
 		claim.Release()
 		time.Sleep(100 * time.Millisecond) // the second looks while the first holds the lock

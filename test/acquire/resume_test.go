@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -40,15 +39,13 @@ func TestResume(t *testing.T) {
 			"response lost": locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)),
 			"it comes late": locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1)),
 		} {
-			locktest.InBubble(t, name+", "+fault, func(t *testing.T) {
-				table := locktest.Watched(t)
+			locktest.InWatched(t, name+", "+fault, func(t *testing.T, table *queuelocktest.Table) {
 				old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
 				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
 				var before *queuelock.Lock
 				if claimed {
 					first := locktest.Acquire(t, other, waitpolicy.NoWait)
-					waiting := locktest.QueueUp(t.Context(), old, waitpolicy.Forever)
-					time.Sleep(time.Second)
+					waiting := locktest.Waiting(t, old)
 					locktest.Release(t, first)
 					time.Sleep(time.Second)
 					before = locktest.Granted(t, "the one that dies", waiting)
@@ -57,7 +54,7 @@ func TestResume(t *testing.T) {
 				}
 				h := saved(t, before.Handle())
 				condition := before.Condition()
-				behind := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+				behind := locktest.LockBy(t, other)
 				time.Sleep(2 * time.Second)
 				dbOld.Partition() // dead
 				c, db := reborn(t, table, "new")
@@ -98,8 +95,7 @@ func TestResume(t *testing.T) {
 
 // TestResumedProcess checks that a process that was wrongly taken for crashed learns of it at its next heartbeat.
 func TestResumedProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		old, _ := locktest.Open(t, table, "old", locktest.TenSeconds)
 		before := locktest.Acquire(t, old, waitpolicy.NoWait)
 		c, _ := reborn(t, table, "new")
@@ -134,8 +130,7 @@ func queueToDie(t *testing.T, c *queuelock.Client, opts ...queuelock.AcquireOpti
 // TestResumePlace checks that of two that resume a place one does, with its ticket, also after its row was swept.
 func TestResumePlace(t *testing.T) {
 	for name, after := range map[string]time.Duration{"its row is there": time.Second, "its row was swept": time.Minute} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := locktest.Watched(t)
+		locktest.InWatched(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			holder, c := locktest.Two(t, table, locktest.TenSeconds, "holder", "new")
 			old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
 			held := locktest.Acquire(t, holder, waitpolicy.NoWait)
@@ -168,8 +163,7 @@ func TestResumePlace(t *testing.T) {
 
 // TestLateClaim checks that a late CLAIM of the crashed process is granted to the process that resumed.
 func TestLateClaim(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
 		old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
 		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
@@ -192,8 +186,7 @@ func TestLateClaim(t *testing.T) {
 
 // TestResumeGone checks that a lock or place that is gone is not resumed.
 func TestResumeGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
 		b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
 		gone := func(what string, h queuelock.Handle, why string) {
@@ -244,8 +237,7 @@ func TestModeOfHandle(t *testing.T) {
 	modes := map[string][]queuelock.AcquireOption{"neither": nil, "Shared": {queuelock.Shared()}, "Permits(2)": {queuelock.Permits(2)}}
 	for is, opts := range modes {
 		for given, others := range modes {
-			locktest.InBubble(t, "a lock with "+is+", resumed with "+given, func(t *testing.T) {
-				table := locktest.Watched(t)
+			locktest.InWatched(t, "a lock with "+is+", resumed with "+given, func(t *testing.T, table *queuelocktest.Table) {
 				a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
 				c, db := reborn(t, table, "new")
 				before := locktest.Acquire(t, a, waitpolicy.NoWait, opts...)
@@ -270,8 +262,7 @@ func TestModeOfHandle(t *testing.T) {
 			})
 		}
 	}
-	locktest.InBubble(t, "a lock that was downgraded", func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.InWatched(t, "a lock that was downgraded", func(t *testing.T, table *queuelocktest.Table) {
 		a, c := locktest.Two(t, table, locktest.TenSeconds, "a", "new")
 		before := locktest.Acquire(t, a, waitpolicy.NoWait)
 		h := before.Handle()
@@ -283,8 +274,7 @@ func TestModeOfHandle(t *testing.T) {
 		locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
 		locktest.Release(t, lock)
 	})
-	locktest.InBubble(t, "a reader's place", func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.InWatched(t, "a reader's place", func(t *testing.T, table *queuelocktest.Table) {
 		writer, _ := locktest.Open(t, table, "writer", locktest.TenSeconds)
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
 		c, _ := reborn(t, table, "new")
@@ -322,8 +312,7 @@ func TestHandleJSON(t *testing.T) {
 
 // TestCancelledResume checks that a resume that is cancelled while its answer is on the way gives the lock back.
 func TestCancelledResume(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
 		before := locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
@@ -378,8 +367,7 @@ func TestResumeLeavesLockDelay(t *testing.T) {
 				return queuelock.ErrGone
 			},
 		} {
-			locktest.InBubble(t, what+"; "+how, func(t *testing.T) {
-				table := locktest.Watched(t)
+			locktest.InWatched(t, what+"; "+how, func(t *testing.T, table *queuelocktest.Table) {
 				a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
 				before := locktest.Acquire(t, a, waitpolicy.NoWait, test.held...)
 				dbA.Partition()

@@ -1,0 +1,27 @@
+package locktest
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/queuelocktest"
+)
+
+// Waiting calls [LockBy], and returns a second later: the call waits with its row.
+func Waiting(t *testing.T, c *queuelock.Client, opts ...queuelock.AcquireOption) <-chan Outcome {
+	waiting := LockBy(t, c, opts...)
+	time.Sleep(time.Second) // in a bubble
+	return waiting
+}
+
+// WithWatched is [WithTable] with a table that is [Watched].
+func WithWatched(t *testing.T, f func(t *testing.T, table *queuelocktest.Table)) {
+	synctest.Test(t, func(t *testing.T) { f(t, Watched(t)) })
+}
+
+// InWatched is [InTable] with a table that is [Watched].
+func InWatched(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table)) {
+	t.Run(name, func(t *testing.T) { WithWatched(t, f) })
+}
