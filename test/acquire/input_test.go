@@ -189,40 +189,23 @@ func TestNilOption(t *testing.T) {
 	})
 }
 
-// TestOptionsOfOneLock checks that WithTTL and WithOwner change one lock.
-func TestOptionsOfOneLock(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		for _, ttl := range []time.Duration{time.Second, 5 * time.Second, time.Hour} {
-			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithTTL(ttl), queuelock.WithOwner("batch"))
-			state := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order))
-			if h := state.Serving[0]; h.TTL != ttl || h.Owner != "batch" {
-				t.Errorf("%+v, want a lease of %v", h, ttl)
-			}
-			time.Sleep(3 * ttl)
-			if err := lock.Err(); err != nil {
-				t.Errorf("with a lease of %v: %v", ttl, err)
-			}
-			locktest.Release(t, lock)
-		}
-	})
-}
-
 // A listener is an Observer.
 type listener struct{ heard int }
 
 func (d *listener) Observe(event.Event) { d.heard++ }
 
-// TestOwnerOfOneLock checks that WithOwner refuses what Config.Owner refuses, without a request, and that an empty one is
-// that of the client.
+// TestOwnerOfOneLock checks that WithOwner changes one lock, that an empty one is that of the client, and that it refuses what
+// Config.Owner refuses, without a request.
 func TestOwnerOfOneLock(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	other, _ := locktest.Open(t, table, "other", queuelock.Config{Owner: "web-1"})
-	lock := locktest.Acquire(t, other, waitpolicy.NoWait, queuelock.WithOwner(""))
-	if owner := locktest.Must(other.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0].Owner; owner != "web-1" {
-		t.Errorf("the owner is %q", owner)
+	for given, want := range map[string]string{"": "web-1", "batch": "batch"} {
+		lock := locktest.Acquire(t, other, waitpolicy.NoWait, queuelock.WithOwner(given))
+		if owner := locktest.Shown(t, other, lock.Ticket()).Owner; owner != want {
+			t.Errorf("the owner is %q, want %q", owner, want)
+		}
+		locktest.Release(t, lock)
 	}
-	locktest.Release(t, lock)
 	c, db := locktest.Open(t, table, "c", queuelock.Config{})
 	_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, queuelock.WithOwner("a\r\nb"))
 	locktest.Says(t, err, `Owner contains "\r"`)
@@ -263,8 +246,8 @@ func TestHeartbeatOfTTL(t *testing.T) {
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // DynamoDB's time is known from here
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithTTL(test.ttl))
 			time.Sleep(5*test.want + test.want/4)
-			if beat := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0].Beat; beat != 5 {
-				t.Errorf("%d renewals in five intervals of %v", beat, test.want)
+			if h := locktest.Shown(t, c, lock.Ticket()); h.Beat != 5 || h.TTL != test.ttl {
+				t.Errorf("%d renewals of a lease of %v in five intervals of %v", h.Beat, h.TTL, test.want)
 			}
 			locktest.Release(t, lock)
 		})
