@@ -2,7 +2,6 @@ package acquire_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -84,24 +83,6 @@ func TestSharedPoller(t *testing.T) {
 			locktest.Release(t, got.Lock)
 		}
 	}, queuelocktest.WithLatency(4*time.Millisecond))
-}
-
-// TestReleaseWakesNext checks that Release wakes the next waiter of its own process at once.
-func TestReleaseWakesNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const trip = 4 * time.Millisecond
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(trip))
-		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
-		held := locktest.Acquire(t, c, waitpolicy.Forever)
-		waiting := locktest.LockBy(t, c)
-		time.Sleep(45 * time.Second) // by now it looks once a second
-		begun := time.Now()
-		locktest.Release(t, held)
-		got := <-waiting
-		if took := got.At.Sub(begun); got.Err != nil || took > 4*trip {
-			t.Errorf("the next in line of the same process was served %v after the release (%v), want at most four round trips of %v", took, got.Err, trip)
-		}
-	})
 }
 
 // TestPolicyBudget checks what the options cost: nothing at an idle lock, and else one look, which comes before the row with a

@@ -277,17 +277,20 @@ func TestDebugLog(t *testing.T) {
 	})
 }
 
-// TestHandoverTime checks that a lock which is passed within a client counts as idle for at most the two round trips of a
-// release and a grant.
+// TestHandoverTime checks that Release wakes the next waiter of its own client: it is granted the lock within four round trips, and
+// the lock counts as idle for at most the two of a release and a grant.
 func TestHandoverTime(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		var w witness
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{Observer: &w})
 		held := locktest.Acquire(t, c, waitpolicy.NoWait)
 		waiting := locktest.LockBy(t, c)
-		time.Sleep(10*time.Second + 300*time.Millisecond)
+		time.Sleep(45*time.Second + 300*time.Millisecond) // by now it looks once a second
+		begun := time.Now()
 		locktest.Release(t, held)
-		locktest.Release(t, granted(t, waiting))
+		got := <-waiting
+		within(t, "the hand-over", got.At.Sub(begun), 0, 8*time.Millisecond)
+		locktest.Release(t, locktest.Lock(t, got))
 		synctest.Wait()
 		var handovers []time.Duration
 		for _, e := range w.events {
