@@ -77,8 +77,7 @@ func TestAcquireAllArguments(t *testing.T) {
 // TestOvertaken checks that a caller that is overtaken in one queue gives all back and takes a new number. The
 // registration of its number is held up until a client with a later one is served.
 func TestOvertaken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		slow, dbSlow, fast := pair(t, table, locktest.SharedScope, "slow", "fast")
 		locktest.ReleaseAll(t, locktest.AcquireAll(t, fast, waitpolicy.Forever, "a", "b"))
 
@@ -108,14 +107,13 @@ func TestOvertaken(t *testing.T) {
 		locktest.ReleaseAll(t, got)
 		locktest.ReleaseAll(t, locktest.Lock(t, <-both))
 		locktest.NothingLeft(t, table)
-	})
+	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
 // TestWithoutCommonTicket checks that without a common ticket, in one queue after the other, each lock is taken soon
 // after it is free, however many they are.
 func TestWithoutCommonTicket(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		var entities []string
 		for i := range 24 {
@@ -132,13 +130,12 @@ func TestWithoutCommonTicket(t *testing.T) {
 			}
 		}
 		locktest.ReleaseAll(t, locktest.Lock(t, <-waiting))
-	})
+	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
 // TestAcquireAllProgress checks that AcquireAll reports its progress for each queue in its caller's goroutine.
 func TestAcquireAllProgress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, locktest.SharedScope, "a", "b")
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "b", "c")
 		time.AfterFunc(5*time.Second, func() {
@@ -170,13 +167,12 @@ func TestAcquireAllProgress(t *testing.T) {
 		locktest.ReleaseAll(t, held)
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, table)
-	})
+	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
 // TestNextQueue checks that the next queue is entered when the row in the one before is written.
 func TestNextQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		b, db, a := pair(t, table, locktest.SharedScope, "b", "a")
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "a")
 		gate := db.Inject(queuelocktest.HoldResponse().Of("PutItem").On("a", ""))
@@ -196,13 +192,12 @@ func TestNextQueue(t *testing.T) {
 		locktest.ReleaseAll(t, locktest.Lock(t, <-waiting))
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, table)
-	})
+	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
 // TestAcquireAllModes checks that several locks can be shared and counted.
 func TestAcquireAllModes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b, c := locktest.Three(t, table, locktest.SharedScope, "a", "b", "c")
 		read := func(c *queuelock.Client) *queuelock.Locks {
 			return locktest.Must(c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(time.Hour), queuelock.Shared()))
@@ -236,7 +231,7 @@ func TestAcquireAllModes(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, table)
-	})
+	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
 // TestAcquireAllBesideClosedQueue checks that a call for several locks holds none while one of their queues is closed for long, has
@@ -251,9 +246,7 @@ func TestAcquireAllBesideClosedQueue(t *testing.T) {
 					lock := locktest.Must(a.Acquire(t.Context(), queuelock.Key{Entity: closed}, waitpolicy.NoWait, queuelock.HoldAtLeast(lasts)))
 					locktest.Release(t, lock)
 					opens := time.Now().Add(lasts)
-					both := locktest.Background(func() (*queuelock.Locks, error) {
-						return b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever)
-					})
+					both := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
 					if lasts > time.Minute {
 						time.Sleep(time.Minute)
 						begun := time.Now()
@@ -285,9 +278,7 @@ func TestSecondClosing(t *testing.T) {
 				locktest.Release(t, locktest.Must(c.Acquire(t.Context(), queuelock.Key{Entity: "b"}, waitpolicy.Forever, queuelock.HoldAtLeast(closed))))
 			}
 			turn(a)
-			both := locktest.Background(func() (*queuelock.Locks, error) {
-				return b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever)
-			})
+			both := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
 			time.Sleep(time.Minute)
 			turn(a) // it has waited in the queue, and is served when that opens
 			time.Sleep(time.Minute)

@@ -51,8 +51,7 @@ func TestAcquireAllNoWait(t *testing.T) {
 func TestAcquireAllGivesUp(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
 		for _, how := range []string{"wait over", "cancelled", "closed"} {
-			locktest.InBubble(t, fmt.Sprint(scope, "/", how), func(t *testing.T) {
-				table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+			locktest.InTable(t, fmt.Sprint(scope, "/", how), func(t *testing.T, table *queuelocktest.Table) {
 				a, b := locktest.Two(t, table, queuelock.Config{Scope: scope}, "a", "b")
 				held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "c")
 				ctx, cancel := context.WithCancelCause(t.Context())
@@ -84,7 +83,7 @@ func TestAcquireAllGivesUp(t *testing.T) {
 				locktest.ReleaseAll(t, held)
 				time.Sleep(time.Second)
 				locktest.NothingLeft(t, table)
-			})
+			}, queuelocktest.WithLatency(time.Millisecond))
 		}
 	}
 }
@@ -101,8 +100,7 @@ func TestGiveUpTime(t *testing.T) {
 		"half are had":                        {many / 2, nil},
 		"none is had":                         {many, nil},
 	} {
-		locktest.InBubble(t, what, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		locktest.InTable(t, what, func(t *testing.T, table *queuelocktest.Table) {
 			b, db, a := pair(t, table, locktest.SharedScope, "b", "a")
 			var entities []string
 			for i := range many {
@@ -137,6 +135,6 @@ func TestGiveUpTime(t *testing.T) {
 				t.Error(err)
 			}
 			locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, entities[:many-1]...))
-		})
+		}, queuelocktest.WithLatency(time.Millisecond))
 	}
 }

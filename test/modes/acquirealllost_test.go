@@ -20,8 +20,7 @@ import (
 // TestLossWhileWaiting checks that AcquireAll starts again when a lock is lost while it waits for the others.
 func TestLossWhileWaiting(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
-		locktest.InBubble(t, scope.String(), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		locktest.InTable(t, scope.String(), func(t *testing.T, table *queuelocktest.Table) {
 			a, b := locktest.Two(t, table, queuelock.Config{Scope: scope}, "a", "b")
 			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
 			waiting := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
@@ -38,7 +37,7 @@ func TestLossWhileWaiting(t *testing.T) {
 			}
 			locktest.ReleaseAll(t, got.Lock)
 			locktest.NothingLeft(t, table)
-		})
+		}, queuelocktest.WithLatency(time.Millisecond))
 	}
 }
 

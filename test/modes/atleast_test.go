@@ -56,8 +56,7 @@ func TestHoldAtLeast(t *testing.T) {
 			locktest.InBubble(t, end+", "+how, func(t *testing.T) {
 				a, b, db, begun, lock := begin(t, locktest.WatchedAs(t, how))
 				time.Sleep(time.Second)
-				waiting := locktest.LockBy(t, b)
-				time.Sleep(time.Second)
+				waiting := locktest.Waiting(t, b)
 				switch end {
 				case "released":
 					locktest.Release(t, lock)
@@ -85,11 +84,6 @@ func begin(t *testing.T, table *queuelocktest.Table, opts ...queuelock.AcquireOp
 	return a, b, db, begun, locktest.Acquire(t, a, waitpolicy.NoWait, append(opts, queuelock.HoldAtLeast(atLeast))...)
 }
 
-// watched runs a subtest with a table whose changes are judged.
-func watched(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table)) {
-	locktest.InBubble(t, name, func(t *testing.T) { f(t, locktest.Watched(t)) })
-}
-
 // TestClosedQueue checks what a closed queue shows, and that its end is no eviction.
 func TestClosedQueue(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
@@ -107,9 +101,7 @@ func TestClosedQueue(t *testing.T) {
 		if e, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || !near(e.NotBefore) {
 			t.Errorf("while it is held: %v", err)
 		}
-		if spent := locktest.Cost(table, func() { locktest.Release(t, lock) }); spent.Sent != 1 {
-			t.Errorf("the release cost %+v, want one request", spent)
-		}
+		locktest.Sends(t, table, 1, "the release", func() { locktest.Release(t, lock) })
 		state = locktest.Must(b.Viewer().Inspect(t.Context(), locktest.Order))
 		if h := state.Serving[0]; len(state.Serving) != 1 || !h.Closed || !near(h.NotBefore) || h.Owner != "" || h.Ticket != lock.Ticket() ||
 			h.Remaining < 58*time.Minute || h.Expired() {
@@ -150,13 +142,13 @@ func TestClosedQueue(t *testing.T) {
 
 // TestAtLeastWithOthers checks what else ends, or goes on with, a turn that keeps its queue closed.
 func TestAtLeastWithOthers(t *testing.T) {
-	watched(t, "OperatorOpens", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.InWatched(t, "OperatorOpens", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, _, _, lock := begin(t, table)
 		locktest.Release(t, lock)
 		locktest.OK(t, b.Operator().Evict(t.Context(), locktest.Order, shown(t, b)))
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
 	})
-	watched(t, "ResumedLock", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.InWatched(t, "ResumedLock", func(t *testing.T, table *queuelocktest.Table) {
 		a, b, db, begun, lock := begin(t, table)
 		db.Partition()
 		time.Sleep(time.Second)
@@ -168,7 +160,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		}
 		taken(t, locktest.LockBy(t, a), begun, soon)
 	})
-	watched(t, "ResumedShared", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.InWatched(t, "ResumedShared", func(t *testing.T, table *queuelocktest.Table) {
 		a, da, b := pair(t, table, locktest.TenSeconds, "a", "b")
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		h := lock.Handle()
@@ -178,7 +170,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		locktest.Release(t, next)
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
 	})
-	watched(t, "Permits", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.InWatched(t, "Permits", func(t *testing.T, table *queuelocktest.Table) {
 		_, b, _, begun, lock := begin(t, table, queuelock.Permits(2))
 		locktest.Release(t, lock)
 		second := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2), queuelock.HoldAtLeast(atLeast))
@@ -189,7 +181,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		}
 		taken(t, locktest.LockBy(t, b, queuelock.Permits(2)), begun, soon)
 	})
-	watched(t, "EvictedWithOthers", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.InWatched(t, "EvictedWithOthers", func(t *testing.T, table *queuelocktest.Table) {
 		var evicted []event.Evicted
 		x, dx, a := pair(t, table, locktest.TenSeconds, "x", "a")
 		c, _ := locktest.Open(t, table, "c", heard(&evicted))
@@ -208,7 +200,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		}
 		locktest.Release(t, lock)
 	})
-	watched(t, "NeverReturned", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.InWatched(t, "NeverReturned", func(t *testing.T, table *queuelocktest.Table) {
 		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 		held := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
@@ -220,7 +212,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		locktest.Is(t, (<-given).Err, context.Canceled)
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 	})
-	watched(t, "AcquireAll", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.InWatched(t, "AcquireAll", func(t *testing.T, table *queuelocktest.Table) {
 		for _, scope := range []ticket.Scope{ticket.ScopeQueue, ticket.ScopeTable} {
 			name := scope.String()
 			cfg := queuelock.Config{TTL: locktest.TTL, Scope: scope}
@@ -236,7 +228,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 			}
 		}
 	})
-	watched(t, "Longest", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.InWatched(t, "Longest", func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.HoldAtLeast(queue.MaxAtLeast))
 		locktest.Says(t, lock.Downgrade(t.Context()), "downgrade", "HoldAtLeast")

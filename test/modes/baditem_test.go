@@ -23,7 +23,7 @@ func TestBadItems(t *testing.T) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
 		var nothing types.AttributeValue
 		good := u.Key(key)
-		spent := locktest.Cost(table, func() {
+		locktest.Sends(t, table, 0, "what is refused", func() {
 			for _, bad := range []struct {
 				item queuelock.ItemKey
 				wait waitpolicy.Wait
@@ -64,9 +64,6 @@ func TestBadItems(t *testing.T) {
 				locktest.Says(t, err, "ItemPrefix", want)
 			}
 		})
-		if spent.Sent != 0 {
-			t.Errorf("%d requests were sent", spent.Sent)
-		}
 		// What only the table knows.
 		_, err := c.LockItem(t.Context(), u.Key(av.Item{"name": av.Str("order-7")}), waitpolicy.NoWait)
 		if _, schema := errors.AsType[*queue.TableError](err); !schema {
@@ -96,15 +93,12 @@ func TestUpdateOfBadEntry(t *testing.T) {
 			entry.(*types.AttributeValueMemberM).Value["ticket"] = av.Num(-3)
 		}
 		u.Put(item)
-		spent := locktest.CostTo(db, func() {
+		locktest.Sends(t, db, 1, "the update", func() {
 			_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
 			if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed || errors.Is(err, queuelock.ErrLost) {
 				t.Errorf("%v, want a MalformedError of a lock that is held", err)
 			}
 		})
-		if spent.Sent != 1 {
-			t.Errorf("%d requests, want one", spent.Sent)
-		}
 		locktest.EqualItems(t, "the item", u.Get(key), item)
 		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 		locktest.Updated(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait), locktest.AddOne())

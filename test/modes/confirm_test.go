@@ -35,16 +35,14 @@ func TestConfirmation(t *testing.T) {
 		"lands later":          queuelocktest.LandLate(20 * time.Second).Times(1),
 	} {
 		for _, queued := range []bool{false, true} {
-			locktest.InBubble(t, fmt.Sprint(name, ", queued: ", queued), func(t *testing.T) {
-				table := locktest.Watched(t)
+			locktest.InWatched(t, fmt.Sprint(name, ", queued: ", queued), func(t *testing.T, table *queuelocktest.Table) {
 				c, db, other := pair(t, table, locktest.TenSeconds, "a", "other")
 				first := locktest.Acquire(t, other, waitpolicy.NoWait)
 				if !queued {
 					locktest.Release(t, first)
 				}
 				injected := db.Inject(fault.Mentioning(locktest.Confirmation))
-				done := locktest.LockBy(t, c, queuelock.FailClosed())
-				time.Sleep(time.Second)
+				done := locktest.Waiting(t, c, queuelock.FailClosed())
 				if queued {
 					locktest.Release(t, first)
 				}
@@ -75,8 +73,7 @@ func TestWaiterThatGaveUp(t *testing.T) {
 			"answered as it gives up":    queuelocktest.DelayResponse(1500 * time.Millisecond),
 			"lost, and lands much later": queuelocktest.LandLate(30 * time.Second),
 		} {
-			locktest.InBubble(t, what.name+" "+name, func(t *testing.T) {
-				table := locktest.Watched(t)
+			locktest.InWatched(t, what.name+" "+name, func(t *testing.T, table *queuelocktest.Table) {
 				c, db, other := pair(t, table, locktest.TenSeconds, "a", "other")
 				first := locktest.Acquire(t, other, waitpolicy.NoWait)
 				if what.name != "CLAIM" {
@@ -118,8 +115,7 @@ func TestWaiterThatGaveUp(t *testing.T) {
 // TestDuplicateConfirmation checks that a confirmation that arrives twice makes no permanent holder of an id without an
 // owner, which a duplicate TAKE has written again.
 func TestDuplicateConfirmation(t *testing.T) {
-	locktest.InBubble(t, "all", func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.InWatched(t, "all", func(t *testing.T, table *queuelocktest.Table) {
 		c, db, other := pair(t, table, locktest.TenSeconds, "a", "other")
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		takes := db.Inject(queuelocktest.HoldDuplicate().Mentioning("SET ticketNumber").Times(1))
@@ -175,8 +171,6 @@ func TestUnknownConfirmation(t *testing.T) {
 		if _, orphan := errors.AsType[*queuelock.UnreleasedError](err); orphan || !errors.Is(err, queuelock.ErrUnavailable) {
 			t.Errorf("%v", err)
 		}
-		if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) }); spent.Sent != 2 {
-			t.Errorf("after that a cycle cost %+v", spent)
-		}
+		locktest.Sends(t, table, 2, "a cycle", func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) })
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -82,9 +81,7 @@ func TestLostCounter(t *testing.T) {
 				t.Errorf("ticket %s follows %s", after.Ticket(), before.Ticket())
 			}
 			locktest.Release(t, after)
-			if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) }); spent.Sent != 3 {
-				t.Errorf("and then %d requests, want 3", spent.Sent)
-			}
+			locktest.Sends(t, table, 3, "then", func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) })
 		}
 		setCounters(t, table, strings.Repeat("9", 38))
 		for range 2 {
@@ -104,8 +101,7 @@ func TestLostCounter(t *testing.T) {
 // Otherwise a client with a later ticket would be served past the row.
 func TestEnterBeforeRow(t *testing.T) {
 	for _, fault := range []queuelocktest.Fault{queuelocktest.LoseRequest(), queuelocktest.LoseResponse()} {
-		synctest.Test(t, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			b, db, a := pair(t, table, locktest.SharedScope, "b", "a")
 			held := locktest.Acquire(t, a, waitpolicy.Forever)
 			db.Inject(fault.Of("UpdateItem").On(locktest.Order.Entity, "").Times(3))
@@ -123,7 +119,7 @@ func TestEnterBeforeRow(t *testing.T) {
 				}
 				return false
 			}))
-			waiting := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
+			waiting := locktest.LockBy(t, b)
 			time.Sleep(5 * time.Second)
 			locktest.Release(t, held)
 			got := <-waiting
@@ -131,7 +127,7 @@ func TestEnterBeforeRow(t *testing.T) {
 				t.Fatalf("%v, %d REGISTERs got through to the end", got.Err, registered)
 			}
 			locktest.Release(t, got.Lock)
-		})
+		}, queuelocktest.WithLatency(time.Millisecond))
 	}
 }
 
@@ -157,8 +153,6 @@ func TestLostAnswerOfEnter(t *testing.T) {
 		}
 		locktest.NothingLeft(t, table)
 		// And the queue is idle again.
-		if spent := locktest.Cost(table, func() { locktest.Acquire(t, c, waitpolicy.NoWait) }); spent.Sent != 2 {
-			t.Errorf("then %d requests, want 2", spent.Sent)
-		}
+		locktest.Sends(t, table, 2, "then", func() { locktest.Acquire(t, c, waitpolicy.NoWait) })
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -57,8 +56,7 @@ func TestNoDeadlock(t *testing.T) {
 
 // TestManyLocks checks that AcquireAll takes any number of locks.
 func TestManyLocks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, locktest.SharedScope, "a", "b")
 		var entities []string
 		count := locktest.Scaled(300, 101) // more than a transaction has items
@@ -93,5 +91,5 @@ func TestManyLocks(t *testing.T) {
 		locktest.ReleaseAll(t, got.Lock)
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, table)
-	})
+	}, queuelocktest.WithLatency(time.Millisecond))
 }

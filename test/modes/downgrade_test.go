@@ -4,44 +4,36 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestDowngrade checks that a downgrade lets readers join, and lets no writer in between.
 func TestDowngrade(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		w, dbW := locktest.Open(t, table, "w", queuelock.Config{})
 		lock := locktest.Acquire(t, w, waitpolicy.NoWait)
 		var readers []<-chan locktest.Outcome
 		for i := range 2 {
 			c, _ := locktest.Open(t, table, fmt.Sprint("r", i), queuelock.Config{})
-			readers = append(readers, locktest.LockBy(t, c, queuelock.Shared()))
-			time.Sleep(time.Second)
+			readers = append(readers, locktest.Waiting(t, c, queuelock.Shared()))
 		}
 		c, _ := locktest.Open(t, table, "w2", queuelock.Config{})
-		writer := locktest.LockBy(t, c)
-		time.Sleep(time.Second)
+		writer := locktest.Waiting(t, c)
 		last, _ := locktest.Open(t, table, "r9", queuelock.Config{})
 		behind := locktest.LockBy(t, last, queuelock.Shared())
 		time.Sleep(5 * time.Second)
 		exclusive := lock.Condition()
-		spent := locktest.CostTo(dbW, func() { locktest.OK(t, lock.Downgrade(t.Context())) })
-		if spent.Sent != 1 {
-			t.Errorf("%+v, want one request", spent)
-		}
-		if spent := locktest.CostTo(dbW, func() {
+		locktest.Sends(t, dbW, 1, "the first time", func() { locktest.OK(t, lock.Downgrade(t.Context())) })
+		locktest.Sends(t, dbW, 0, "the second time", func() {
 			if err := lock.Downgrade(t.Context()); err != nil || !lock.Shared() {
 				t.Errorf("the second time: %v, shared %v", err, lock.Shared())
 			}
-		}); spent.Sent != 0 {
-			t.Errorf("the second time: %+v, want no request", spent)
-		}
+		})
 		time.Sleep(5 * time.Second)
 		for i, done := range readers {
 			if got := locktest.Granted(t, fmt.Sprint("reader ", i), done); !got.Shared() {
@@ -65,8 +57,7 @@ func TestDowngrade(t *testing.T) {
 
 // TestDowngradeRefusals checks that a downgrade of a lock that is not held is refused.
 func TestDowngradeRefusals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, dbA, b := pair(t, table, locktest.TenSeconds, "a", "b")
 		released := locktest.Acquire(t, a, waitpolicy.NoWait)
 		locktest.Release(t, released)

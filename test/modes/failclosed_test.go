@@ -45,8 +45,7 @@ func takenWithin(t *testing.T, c *queuelock.Client, most time.Duration) {
 
 // TestNoDeadline checks that a fail-closed lock has no deadline.
 func TestNoDeadline(t *testing.T) {
-	locktest.InBubble(t, "at all", func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.InWatched(t, "at all", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		var lock *queuelock.Lock
@@ -74,9 +73,7 @@ func TestNoDeadline(t *testing.T) {
 		if locked, err := c.IsLocked(t.Context(), locktest.Order); err != nil || !locked {
 			t.Errorf("%t, %v", locked, err)
 		}
-		if spent := locktest.Cost(table, func() { locktest.Release(t, lock) }); spent.Sent != 1 {
-			t.Errorf("its release cost %+v, want one request", spent)
-		}
+		locktest.Sends(t, table, 1, "its release", func() { locktest.Release(t, lock) })
 		if lock.Remaining() != 0 || !errors.Is(lock.Err(), queuelock.ErrReleased) {
 			t.Errorf("released: %v, %v left", lock.Err(), lock.Remaining())
 		}
@@ -87,13 +84,12 @@ func TestNoDeadline(t *testing.T) {
 // TestCrashedFailClosedHolder checks that waiters wait for a crashed fail-closed holder until it is evicted.
 func TestCrashedFailClosedHolder(t *testing.T) {
 	for how, options := range locktest.Judged {
-		locktest.InBubble(t, how, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, options...)
+		locktest.InTable(t, how, func(t *testing.T, table *queuelocktest.Table) {
 			c, db := locktest.Open(t, table, "holder", locktest.TenSeconds)
 			other, operator := locktest.Two(t, table, locktest.TenSeconds, "other", "operator")
 			lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
 			db.Partition()
-			waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+			waiting := locktest.LockBy(t, other)
 			for range locktest.Scaled(10, 4) {
 				time.Sleep(3 * time.Minute)
 				if swept, err := operator.Operator().Sweep(t.Context(), locktest.Order); err != nil || swept.Holders != 0 {
@@ -118,7 +114,7 @@ func TestCrashedFailClosedHolder(t *testing.T) {
 			}
 			locktest.Check(t, got.Lock.Err())
 			locktest.Release(t, got.Lock)
-		})
+		}, options...)
 	}
 }
 

@@ -24,8 +24,7 @@ func TestReleaseUntilAnswered(t *testing.T) {
 		"for minutes":          {queuelocktest.LoseRequest(), true},
 		"unheard for minutes":  {queuelocktest.LoseResponse(), true},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := locktest.Watched(t)
+		locktest.InWatched(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			c, db, other := pair(t, table, locktest.TenSeconds, "a", "other")
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
 			injected := db.Inject(test.fault.Mentioning(releasing))

@@ -25,21 +25,18 @@ func TestMissingItem(t *testing.T) {
 		u, _, _ := locktest.NewOrder(t, table)
 		c, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
 		none := av.Item{"id": av.Str("none")}
-		spent := locktest.Cost(table, func() {
+		locktest.Sends(t, table, 1, "a missing item", func() {
 			_, err := c.LockItem(t.Context(), u.Key(none), waitpolicy.Forever)
 			locktest.Is(t, err, queuelock.ErrNoItem)
 			locktest.Says(t, err, "no such item", "none", u.Name)
 		})
-		if spent.Sent != 1 || len(u.Get(none))+len(table.Items()) != 0 {
-			t.Errorf("%+v, and now there is %v", spent, u.Get(none))
+		if len(u.Get(none))+len(table.Items()) != 0 {
+			t.Errorf("now there is %v", u.Get(none))
 		}
 		var lock *queuelock.ItemLock
-		spent = locktest.Cost(table, func() {
+		locktest.Sends(t, table, 1, "an item that is created", func() {
 			lock = locktest.LockItem(t, c, u.Key(none), waitpolicy.Forever, queuelock.CreateItem())
 		})
-		if spent.Sent != 1 {
-			t.Errorf("%+v, want one request", spent)
-		}
 		locktest.EqualItems(t, "the created item", lock.Item(), none)
 		locktest.Release(t, lock)
 	})
@@ -47,8 +44,7 @@ func TestMissingItem(t *testing.T) {
 
 // TestLookAtItem checks that a look at an item is one read, and another of the rows if a ticket is ahead.
 func TestLookAtItem(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		u, key, _ := locktest.NewOrder(t, table)
 		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
 		locktest.LockItem(t, holder, u.Key(key), waitpolicy.NoWait)
@@ -65,7 +61,7 @@ func TestLookAtItem(t *testing.T) {
 				t.Errorf("%s read the item %d times, and the rows %d times", name, looks, rows)
 			}
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestQueueOfItem checks that an item's queue is found by every way of writing its key, and by no other item's.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -42,8 +41,7 @@ func keptFor(t *testing.T, r locktest.Outcome, why error) queuelock.Handle {
 // TestWaitInSlices checks that a caller which waits for nine minutes at a time, each time as another process, is served at its
 // turn, behind four whose turns take four minutes each and which come again at once.
 func TestWaitInSlices(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var wg sync.WaitGroup
@@ -95,8 +93,7 @@ func TestKeptPlace(t *testing.T) {
 		"throttled":      {fault: locktest.Ptr(queuelocktest.Throttle(event.KeyRange).Of("UpdateItem").Times(2))},
 		"no response":    {fault: locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(99)), unsure: true},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := locktest.Watched(t)
+		locktest.InWatched(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			first, _ := locktest.Open(t, table, "first", locktest.TenSeconds)
 			c, db := locktest.Open(t, table, "slice", locktest.TenSeconds)
 			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
@@ -104,7 +101,7 @@ func TestKeptPlace(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			waiting := locktest.QueueUp(ctx, c, waitpolicy.Forever, queuelock.KeepPlace(10*time.Minute))
 			time.Sleep(2 * time.Second)
-			behind := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+			behind := locktest.LockBy(t, other)
 			time.Sleep(2 * time.Second)
 			if test.fault != nil {
 				db.Inject(*test.fault)
@@ -152,14 +149,12 @@ func TestKeptPlace(t *testing.T) {
 // TestKeptPlaceEnds checks that a place whose time is over is passed as that of a crashed waiter, and is free until then.
 func TestKeptPlaceEnds(t *testing.T) {
 	for name, resumed := range map[string]bool{"no client resumes it": false, "it is resumed late, and none has passed it": true} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := locktest.Watched(t)
-			c, _ := locktest.Open(t, table, "new", locktest.TenSeconds)
-			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+		locktest.InWatched(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			c, other := locktest.Two(t, table, locktest.TenSeconds, "new", "other")
 			held := locktest.Acquire(t, other, waitpolicy.NoWait)
 			lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(3*time.Second), queuelock.KeepPlace(time.Minute))
 			h, _ := kept(t, lock, err)
-			behind := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+			behind := locktest.LockBy(t, other)
 			if resumed {
 				time.Sleep(2 * time.Minute)
 			} else {
@@ -200,15 +195,13 @@ func TestLeave(t *testing.T) {
 		"request lost":  locktest.Ptr(queuelocktest.LoseRequest().Of("DeleteItem").Times(1)),
 		"response lost": locktest.Ptr(queuelocktest.LoseResponse().Of("DeleteItem").Times(1)),
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := locktest.Watched(t)
+		locktest.InWatched(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			c, db := locktest.Open(t, table, "new", locktest.TenSeconds)
 			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
 			held := locktest.Acquire(t, other, waitpolicy.NoWait)
 			lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(3*time.Second), queuelock.KeepPlace(time.Hour))
 			h, _ := kept(t, lock, err)
-			behind := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
-			time.Sleep(time.Second)
+			behind := locktest.Waiting(t, other)
 			if fault != nil {
 				db.Inject(*fault)
 			}
@@ -230,13 +223,10 @@ func TestLeave(t *testing.T) {
 // TestKeptByName checks that a lock which a release has granted to a kept place by its row is returned at once, or left.
 func TestKeptByName(t *testing.T) {
 	for name, leaves := range map[string]bool{"resumed": false, "left": true} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := locktest.Watched(t)
-			first, _ := locktest.Open(t, table, "first", locktest.TenSeconds)
-			second, _ := locktest.Open(t, table, "second", locktest.TenSeconds)
-			c, _ := locktest.Open(t, table, "slice", locktest.TenSeconds)
+		locktest.InWatched(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			first, second, c := locktest.Three(t, table, locktest.TenSeconds, "first", "second", "slice")
 			held := locktest.Acquire(t, first, waitpolicy.NoWait)
-			waiting := locktest.QueueUp(t.Context(), second, waitpolicy.Forever)
+			waiting := locktest.LockBy(t, second)
 			time.Sleep(3 * time.Second)
 			lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(3*time.Second), queuelock.KeepPlace(time.Hour))
 			h, _ := kept(t, lock, err)
@@ -275,8 +265,7 @@ func TestKeptAtTheEnd(t *testing.T) {
 			return keptFor(t, r, queuelock.ErrUnavailable)
 		},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := locktest.Watched(t)
+		locktest.InWatched(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
 			c, db := locktest.Open(t, table, "slice", locktest.TenSeconds)
 			held := locktest.Acquire(t, other, waitpolicy.NoWait)

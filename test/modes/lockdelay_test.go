@@ -3,7 +3,6 @@ package modes_test
 import (
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -18,12 +17,11 @@ const lockDelay = 7 * time.Second
 // TestLockDelayAfterLoss checks that a lost lock keeps its queue closed for its delay.
 func TestLockDelayAfterLoss(t *testing.T) {
 	for how, options := range locktest.Judged {
-		locktest.InBubble(t, how, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, options...)
+		locktest.InTable(t, how, func(t *testing.T, table *queuelocktest.Table) {
 			c, db, other := pair(t, table, locktest.TenSeconds, "a", "b")
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(lockDelay))
-			waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+			waiting := locktest.LockBy(t, other)
 			time.Sleep(63 * time.Second) // it is renewed, and not at this very instant; the delay stays
 			if h := locktest.Must(other.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; h.Delay != lockDelay || h.TTL != locktest.TTL || h.Remaining < locktest.TTL/2+lockDelay-2*time.Second || h.Remaining > locktest.TTL+lockDelay+time.Second {
 				t.Errorf("Inspect says %+v", h)
@@ -52,33 +50,30 @@ func TestLockDelayAfterLoss(t *testing.T) {
 				t.Fatalf("taken over %v after the last renewal (%v), want %v", took, got.Err, locktest.TTL+lockDelay)
 			}
 			locktest.Release(t, got.Lock)
-		})
+		}, options...)
 	}
 }
 
 // TestLockDelayAfterRelease checks that a released lock has no delay.
 func TestLockDelayAfterRelease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, other := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour)))
 		locktest.Release(t, locktest.Acquire(t, other, waitpolicy.NoWait))
 		locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour))
-		waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
-		time.Sleep(time.Second)
+		waiting := locktest.Waiting(t, other)
 		closed := time.Now()
 		locktest.Check(t, c.Close(t.Context()))
 		if got := <-waiting; got.Err != nil || got.At.Sub(closed) > time.Second {
 			t.Errorf("served %v after Close (%v)", got.At.Sub(closed), got.Err)
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestLockDelayBeforeReturn checks that a lock that was never returned has no delay: one that is lost while its AcquireAll
 // waits for the others, and would wait for it.
 func TestLockDelayBeforeReturn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		cfg := queuelock.Config{TTL: locktest.TTL, Scope: ticket.ScopeTable}
 		b, db, a := pair(t, table, cfg, "b", "a")
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
@@ -97,19 +92,18 @@ func TestLockDelayBeforeReturn(t *testing.T) {
 			t.Errorf("all were free, and it took %v", took)
 		}
 		locktest.ReleaseAll(t, got.Lock)
-	})
+	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
 // TestLockDelayAfterLateRelease checks that a Release that did not get through in time leaves the delay.
 func TestLockDelayAfterLateRelease(t *testing.T) {
 	for how, options := range locktest.Judged {
-		locktest.InBubble(t, how, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, options...)
+		locktest.InTable(t, how, func(t *testing.T, table *queuelocktest.Table) {
 			c, db, other := pair(t, table, locktest.TenSeconds, "a", "b")
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 			granted := time.Now()
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(lockDelay))
-			waiting := locktest.QueueUp(t.Context(), other, waitpolicy.Forever)
+			waiting := locktest.LockBy(t, other)
 			db.Partition()
 			if err := lock.Release(t.Context()); err == nil || errors.Is(err, queuelock.ErrLost) {
 				t.Errorf("released without a network: %v", err)
@@ -122,7 +116,7 @@ func TestLockDelayAfterLateRelease(t *testing.T) {
 			if took := got.At.Sub(granted); got.Err != nil || took < locktest.TTL+lockDelay-10*time.Millisecond || took > locktest.TTL+lockDelay+locktest.TakenOverWithin {
 				t.Errorf("taken over %v after the grant (%v), want %v", took, got.Err, locktest.TTL+lockDelay)
 			}
-		})
+		}, options...)
 	}
 }
 
@@ -133,8 +127,8 @@ func TestLockDelayBounds(t *testing.T) {
 		for _, d := range []time.Duration{0, time.Millisecond, 24 * time.Hour} {
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(d)))
 		}
-		if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour))) }); spent.Sent != 2 {
-			t.Errorf("a cycle cost %+v, want two requests", spent)
-		}
+		locktest.Sends(t, table, 2, "a cycle", func() {
+			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour)))
+		})
 	})
 }

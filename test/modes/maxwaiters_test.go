@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -36,10 +35,8 @@ func TestMaxWaiters(t *testing.T) {
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		d, db := locktest.OpenMet(t, table, "d", queuelock.Config{})
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		first := locktest.LockBy(t, b, two)
-		time.Sleep(time.Second)
-		second := locktest.LockBy(t, c, two)
-		time.Sleep(time.Second)
+		first := locktest.Waiting(t, b, two)
+		second := locktest.Waiting(t, c, two)
 		var err error
 		spent := locktest.CostTo(db, func() { _, err = d.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, two) })
 		if e := refused(t, err, 2, 3); e.Serving.Owner != "a" {
@@ -64,14 +61,12 @@ func TestMaxWaiters(t *testing.T) {
 		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 		locktest.Acquire(t, a, waitpolicy.Forever)
 		dead, db := locktest.Open(t, table, "dead", locktest.TenSeconds)
-		locktest.LockBy(t, dead)
-		time.Sleep(time.Second)
+		locktest.Waiting(t, dead)
 		db.Partition()
 		_, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.MaxWaiters(1))
 		refused(t, err, 1, 2)
 		time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
-		waiting := locktest.LockBy(t, b, queuelock.MaxWaiters(1))
-		time.Sleep(time.Second)
+		waiting := locktest.Waiting(t, b, queuelock.MaxWaiters(1))
 		locktest.StillWaits(t, "the only one alive", waiting)
 	})
 }
@@ -96,8 +91,7 @@ func TestPoliciesOfModes(t *testing.T) {
 			}
 			held := locktest.Acquire(t, a, waitpolicy.Forever, first...)
 			latest := append(c.opts, queuelock.Supersede())
-			old := locktest.LockBy(t, b, latest...)
-			time.Sleep(time.Second)
+			old := locktest.Waiting(t, b, latest...)
 			_, err := d.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, append(c.opts, queuelock.MaxWaiters(1))...)
 			refused(t, err, 1, 2)
 			waiting := locktest.LockBy(t, d, latest...)
@@ -125,8 +119,7 @@ func TestPoliciesOfModes(t *testing.T) {
 
 // TestMaxWaitersFreedPlace checks that refused callers, however many, keep no place that has become free.
 func TestMaxWaitersFreedPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(20*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		locktest.Acquire(t, a, waitpolicy.Forever)
 		ctx, leave := context.WithCancel(t.Context())
@@ -161,7 +154,7 @@ func TestMaxWaitersFreedPlace(t *testing.T) {
 		if admitted != 1 {
 			t.Errorf("%d wait, want the one that came after the place was free", admitted)
 		}
-	})
+	}, queuelocktest.WithLatency(20*time.Millisecond))
 }
 
 // TestMaxWaitersZero checks MaxWaiters(0): NoWait with its own error.

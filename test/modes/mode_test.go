@@ -69,8 +69,7 @@ func TestRecordWithoutMode(t *testing.T) {
 	for _, cfg := range []queuelock.Config{{}, locktest.SharedScope} {
 		for _, entries := range []av.Item{{}, {"old-0": av.Object(av.Item{"beat": av.Num(0), "ttl": av.Num(60000), "owner": av.Str("old")})}} {
 			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
-				locktest.InBubble(t, fmt.Sprintf("%s, holders: %d, wait: %s", cfg.Scope, len(entries), wait), func(t *testing.T) {
-					table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
+				locktest.InTable(t, fmt.Sprintf("%s, holders: %d, wait: %s", cfg.Scope, len(entries), wait), func(t *testing.T, table *queuelocktest.Table) {
 					c, _ := locktest.Open(t, table, "c", cfg)
 					for range 3 {
 						locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // the counter knows of three tickets
@@ -91,7 +90,7 @@ func TestRecordWithoutMode(t *testing.T) {
 					if spent.Sent > 3 {
 						t.Errorf("%d requests", spent.Sent)
 					}
-				})
+				}, queuelocktest.WithLatency(time.Millisecond))
 			}
 		}
 	}

@@ -71,8 +71,7 @@ func TestRevoke(t *testing.T) {
 			"comes again":    locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1)),
 			"not two events": locktest.Ptr(queuelocktest.Duplicate(20 * time.Second).Of("UpdateItem").Times(1)),
 		} {
-			locktest.InBubble(t, name+", "+fault, func(t *testing.T) {
-				table := locktest.Watched(t)
+			locktest.InWatched(t, name+", "+fault, func(t *testing.T, table *queuelocktest.Table) {
 				var events []event.Revoked
 				a, _ := locktest.Open(t, table, "a", heard(&events))
 				b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
@@ -321,9 +320,7 @@ func TestRungBeforeRevoked(t *testing.T) {
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
 		locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0))
 		time.Sleep(10 * time.Second)
-		if cost := locktest.Cost(table, func() { askedWithin(t, held, time.Second) }); cost.Sent != 1 {
-			t.Errorf("%d requests, want one read", cost.Sent)
-		}
+		locktest.Sends(t, table, 1, "a read", func() { askedWithin(t, held, time.Second) })
 		locktest.Release(t, held)
 	})
 	locktest.InTable(t, "OfTheGrant", func(t *testing.T, table *queuelocktest.Table) {
@@ -331,7 +328,7 @@ func TestRungBeforeRevoked(t *testing.T) {
 		a, da := belled(t, table, &hub, "a")
 		b, _ := belled(t, table, &hub, "b")
 		first := locktest.Acquire(t, b, waitpolicy.Forever)
-		waiting := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
+		waiting := locktest.LockBy(t, a)
 		time.Sleep(10 * time.Second)
 		da.Inject(queuelocktest.DelayResponse(time.Second).Of("UpdateItem").Times(1)) // to CLAIM
 		locktest.Release(t, first)
@@ -349,17 +346,13 @@ func TestRungBeforeRevoked(t *testing.T) {
 		locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0))
 		time.Sleep(time.Second)
 		locktest.Release(t, held)
-		if cost := locktest.Cost(table, func() { held.Revoked(); time.Sleep(time.Minute) }); cost.Sent != 0 {
-			t.Errorf("%d requests of one that has released the lock", cost.Sent)
-		}
+		locktest.Sends(t, table, 0, "one that has released the lock", func() { held.Revoked(); time.Sleep(time.Minute) })
 	})
 	locktest.InTable(t, "OfNone", func(t *testing.T, table *queuelocktest.Table) {
 		var hub bells.Hub
 		a, _ := belled(t, table, &hub, "a")
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		if cost := locktest.Cost(table, func() { held.Revoked(); time.Sleep(time.Minute) }); cost.Sent != 0 {
-			t.Errorf("%d requests of one that was not rung", cost.Sent)
-		}
+		locktest.Sends(t, table, 0, "one that was not rung", func() { held.Revoked(); time.Sleep(time.Minute) })
 		locktest.Release(t, held)
 	})
 }

@@ -5,18 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestConsecutiveReaders checks that readers that follow each other are admitted together: none waits for another's work.
 func TestConsecutiveReaders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
 		held := locktest.Acquire(t, w, waitpolicy.NoWait)
 		readers := locktest.Scaled(12, 5)
@@ -42,21 +41,17 @@ func TestConsecutiveReaders(t *testing.T) {
 
 // TestNoWaitBesideReaders checks how NoWait treats a client that would join the holders.
 func TestNoWaitBesideReaders(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 		b, dbB := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
 		busy := func(what string, requests int, opts ...queuelock.AcquireOption) {
 			t.Helper()
-			spent := locktest.CostTo(dbB, func() {
+			locktest.Sends(t, dbB, requests, what, func() {
 				if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, opts...); !errors.Is(err, queuelock.ErrNotAcquired) {
 					t.Errorf("%s: %v", what, err)
 				}
 			})
-			if spent.Sent != requests {
-				t.Errorf("%s: %+v, want %d requests", what, spent, requests)
-			}
 		}
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		busy("a reader beside a writer", 1, queuelock.Shared())
@@ -65,8 +60,7 @@ func TestNoWaitBesideReaders(t *testing.T) {
 		joins := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Shared())
 		busy("a writer beside readers", 1)
 		locktest.Release(t, joins)
-		writer := locktest.LockBy(t, w)
-		time.Sleep(time.Second)
+		writer := locktest.Waiting(t, w)
 		busy("a reader behind a writer", 2, queuelock.Shared())
 		locktest.Release(t, reads)
 		time.Sleep(5 * time.Second)
@@ -76,14 +70,11 @@ func TestNoWaitBesideReaders(t *testing.T) {
 
 // TestStateOfSharedLock checks that the state of a queue lists the holders that share it.
 func TestStateOfSharedLock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := locktest.Watched(t)
+	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Shared())
-		locktest.LockBy(t, b)
-		time.Sleep(time.Second)
-		locktest.LockBy(t, c, queuelock.Shared())
-		time.Sleep(time.Second)
+		locktest.Waiting(t, b)
+		locktest.Waiting(t, c, queuelock.Shared())
 		s, err := a.Viewer().Inspect(t.Context(), locktest.Order)
 		if err != nil || s.Permits != 0 || len(s.Serving) != 1 || !s.Serving[0].Shared || len(s.Waiting) != 2 || s.Waiting[0].Shared || !s.Waiting[1].Shared {
 			t.Errorf("%+v, %v", s, err)

@@ -34,8 +34,7 @@ func TestSupersede(t *testing.T) {
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
 		d, _ := locktest.Open(t, table, "d", queuelock.Config{})
 		held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
-		first := locktest.LockBy(t, b, latest)
-		time.Sleep(time.Second)
+		first := locktest.Waiting(t, b, latest)
 		second := locktest.LockBy(t, c, latest)
 		superseded(t, "the first", first)
 		third := locktest.LockBy(t, d, latest)
@@ -55,8 +54,7 @@ func TestSupersede(t *testing.T) {
 		locktest.Acquire(t, a, waitpolicy.Forever)
 		plain := locktest.LockBy(t, b) // the first of its client, which looks for all others
 		time.Sleep(time.Second)
-		waiting := locktest.LockBy(t, b, latest)
-		time.Sleep(time.Second)
+		waiting := locktest.Waiting(t, b, latest)
 		locktest.LockBy(t, c, latest)
 		superseded(t, "the one that is not first", waiting)
 		locktest.StillWaits(t, "the first", plain)
@@ -65,8 +63,7 @@ func TestSupersede(t *testing.T) {
 		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
 		locktest.Acquire(t, a, waitpolicy.Forever)
 		waiting, db := locktest.Open(t, table, "waiting", locktest.TenSeconds)
-		first := locktest.LockBy(t, waiting, latest)
-		time.Sleep(time.Second)
+		first := locktest.Waiting(t, waiting, latest)
 		db.Partition() // it does not see the later one before its lease ends
 		dead, deadDB := locktest.Open(t, table, "dead", locktest.TenSeconds)
 		later := locktest.LockBy(t, dead, latest)
@@ -105,12 +102,10 @@ func TestSupersedeAfterPause(t *testing.T) {
 			a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 			held := locktest.Acquire(t, a, waitpolicy.Forever)
 			paused, db := locktest.Open(t, table, "paused", locktest.TenSeconds)
-			waiting := locktest.LockBy(t, paused, latest)
-			time.Sleep(time.Second)
+			waiting := locktest.Waiting(t, paused, latest)
 			db.Partition()
 			time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
-			next := locktest.LockBy(t, b, c.opts...)
-			time.Sleep(time.Second)
+			next := locktest.Waiting(t, b, c.opts...)
 			locktest.Release(t, held)
 			overtaker := locktest.Within(t, "the overtaker", time.Minute, next).Lock
 			if !c.holds {
@@ -161,8 +156,7 @@ func TestForeignGroup(t *testing.T) {
 	locktest.InTable(t, "Row", func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		waiting := locktest.LockBy(t, b, latest)
-		time.Sleep(time.Second)
+		waiting := locktest.Waiting(t, b, latest)
 		for _, foreign := range []av.Item{
 			{"group": av.Num(7)}, {"group": av.Object(av.Item{"all": av.Str("all")})}, {"group": av.Str("")}, {"group": av.Str("all"), "owner": av.Num(7)},
 		} {
@@ -176,8 +170,7 @@ func TestForeignGroup(t *testing.T) {
 	locktest.InTable(t, "Entry", func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 		held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
-		waiting := locktest.LockBy(t, b, latest)
-		time.Sleep(time.Second)
+		waiting := locktest.Waiting(t, b, latest)
 		record, holders := locktest.Record(t, table)
 		for id, entry := range holders {
 			entry := av.With(entry.(*types.AttributeValueMemberM).Value, av.Item{"group": av.Num(7)})
@@ -203,8 +196,7 @@ func TestSupersedeShownByAny(t *testing.T) {
 		a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
 		held = locktest.Acquire(t, a, waitpolicy.Forever, opts...)
 		paused, db := locktest.Open(t, table, "paused", locktest.TenSeconds)
-		waiting = locktest.LockBy(t, paused, append(opts, cancels)...)
-		time.Sleep(time.Second)
+		waiting = locktest.Waiting(t, paused, append(opts, cancels)...)
 		db.Partition()
 		time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
 		return held, waiting, db.Heal
@@ -214,10 +206,8 @@ func TestSupersedeShownByAny(t *testing.T) {
 		permits := queuelock.Permits(2)
 		other := locktest.Acquire(t, b, waitpolicy.Forever, permits)
 		held, waiting, goOn := pause(t, table, permits)
-		newer := locktest.LockBy(t, b, permits, latest)
-		time.Sleep(time.Second)
-		plain := locktest.LockBy(t, c, permits)
-		time.Sleep(time.Second)
+		newer := locktest.Waiting(t, b, permits, latest)
+		plain := locktest.Waiting(t, c, permits)
 		locktest.Release(t, held)
 		deploy := locktest.Within(t, "the newer", time.Minute, newer).Lock
 		locktest.Release(t, other)
@@ -232,8 +222,7 @@ func TestSupersedeShownByAny(t *testing.T) {
 	locktest.InTable(t, "ClosedQueue", func(t *testing.T, table *queuelocktest.Table) {
 		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 		held, waiting, goOn := pause(t, table)
-		newer := locktest.LockBy(t, b, latest, queuelock.HoldAtLeast(5*time.Minute))
-		time.Sleep(time.Second)
+		newer := locktest.Waiting(t, b, latest, queuelock.HoldAtLeast(5*time.Minute))
 		locktest.Release(t, held)
 		locktest.Release(t, locktest.Within(t, "the newer", time.Minute, newer).Lock)
 		goOn()

@@ -43,7 +43,7 @@ func TestUnreadableGrant(t *testing.T) {
 				locktest.Release(t, first)
 			}
 			held := db.Inject(queuelocktest.HoldRequest().On(locktest.Order.Entity, av.Text(locktest.RecordKey()["sk"])).Mentioning(test.request).Times(1))
-			waiting := locktest.QueueUp(t.Context(), c, waitpolicy.Forever, test.opts...)
+			waiting := locktest.LockBy(t, c, test.opts...)
 			if test.busy {
 				time.Sleep(100 * time.Millisecond)
 				locktest.Release(t, first)

@@ -25,3 +25,12 @@ func WithWatched(t *testing.T, f func(t *testing.T, table *queuelocktest.Table))
 func InWatched(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table)) {
 	t.Run(name, func(t *testing.T) { WithWatched(t, f) })
 }
+
+// Sends checks how many requests a client sends, or all clients of a table, while f runs.
+func Sends(t *testing.T, of interface{ Counts() queuelocktest.Counts }, want int, what string, f func()) {
+	t.Helper()
+	before := of.Counts()
+	if f(); of.Counts().Sub(before).Total().Sent != want {
+		t.Errorf("%s: %+v, want %d requests", what, of.Counts().Sub(before).Total(), want)
+	}
+}
