@@ -1,21 +1,16 @@
 package modes_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -61,37 +56,4 @@ func TestKindOfQueue(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestRecordWithoutMode checks that a reader gets an error that names a record without the mode of its holders, in
-// every scope, and does not ask again.
-func TestRecordWithoutMode(t *testing.T) {
-	for _, cfg := range []queuelock.Config{{}, locktest.SharedScope} {
-		for _, entries := range []av.Item{{}, {"old-0": av.Object(av.Item{"beat": av.Num(0), "ttl": av.Num(60000), "owner": av.Str("old")})}} {
-			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
-				locktest.InTable(t, fmt.Sprintf("%s, holders: %d, wait: %s", cfg.Scope, len(entries), wait), func(t *testing.T, table *queuelocktest.Table) {
-					c, _ := locktest.Open(t, table, "c", cfg)
-					for range 3 {
-						locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // the counter knows of three tickets
-					}
-					record := av.With(locktest.RecordKey(), av.Item{"ticketNumber": av.Num(3), "servingAfter": av.Num(2), "granted": av.Num(0), "holders": av.Object(entries)})
-					if cfg.Scope == ticket.ScopeTable {
-						record["scope"] = av.Str("shared")
-					}
-					locktest.Write(t, table, record)
-					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-					defer cancel()
-					spent := locktest.Cost(table, func() {
-						_, err := c.Acquire(ctx, locktest.Order, wait, queuelock.Shared())
-						if malformed, ok := errors.AsType[*queue.MalformedError](err); !ok || malformed.Attribute != "holdMode" {
-							t.Errorf("%v", err)
-						}
-					})
-					if spent.Sent > 3 {
-						t.Errorf("%d requests", spent.Sent)
-					}
-				}, queuelocktest.WithLatency(time.Millisecond))
-			}
-		}
-	}
 }
