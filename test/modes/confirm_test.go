@@ -1,11 +1,9 @@
 package modes_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -59,79 +57,6 @@ func TestConfirmation(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestWaiterThatGaveUp checks that no holder without a lease is left, whenever a waiter gives up, and whatever of its
-// requests lands after that.
-func TestWaiterThatGaveUp(t *testing.T) {
-	for _, what := range []struct{ name, part string }{{"TAKE", "SET ticketNumber"}, {"CLAIM", claimed}, {"CONFIRM", locktest.Confirmation}} {
-		for name, fault := range map[string]queuelocktest.Fault{
-			"applied when it has left":   queuelocktest.HoldRequest().LandingAnyway(),
-			"answered when it has left":  queuelocktest.HoldResponse(),
-			"applied, and never heard":   queuelocktest.SwallowResponse(),
-			"applied twice, late":        queuelocktest.HoldDuplicate(),
-			"answered as it gives up":    queuelocktest.DelayResponse(1500 * time.Millisecond),
-			"lost, and lands much later": queuelocktest.LandLate(30 * time.Second),
-		} {
-			locktest.InWatched(t, what.name+" "+name, func(t *testing.T, table *queuelocktest.Table) {
-				c, db, other := pair(t, table, locktest.TenSeconds, "a", "other")
-				first := locktest.Acquire(t, other, waitpolicy.NoWait)
-				if what.name != "CLAIM" {
-					locktest.Release(t, first)
-				}
-				met := db.Inject(fault.Mentioning(what.part))
-				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan error, 1)
-				go func() {
-					lock, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever, queuelock.FailClosed())
-					if err == nil {
-						err = lock.Release(t.Context())
-					}
-					done <- err
-				}()
-				if what.name == "CLAIM" {
-					time.Sleep(2 * time.Second)
-					locktest.Release(t, first)
-				}
-				<-met.Reached()
-				time.Sleep(time.Second)
-				cancel()
-				if _, orphan := errors.AsType[*queuelock.UnreleasedError](<-done); orphan {
-					t.Error("it asks for an operator")
-				}
-				met.Release()
-				time.Sleep(100 * time.Millisecond)
-				takenWithin(t, other, grace+1500*time.Millisecond)
-				time.Sleep(time.Minute)
-				takenWithin(t, other, grace+1500*time.Millisecond)
-				if all := locktest.Entries(table); len(all) != 0 {
-					t.Errorf("left %v", all)
-				}
-			})
-		}
-	}
-}
-
-// TestDuplicateConfirmation checks that a confirmation that arrives twice makes no permanent holder of an id without an
-// owner, which a duplicate TAKE has written again.
-func TestDuplicateConfirmation(t *testing.T) {
-	locktest.InWatched(t, "all", func(t *testing.T, table *queuelocktest.Table) {
-		c, db, other := pair(t, table, locktest.TenSeconds, "a", "other")
-		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
-		takes := db.Inject(queuelocktest.HoldDuplicate().Mentioning("SET ticketNumber").Times(1))
-		confirms := db.Inject(queuelocktest.HoldDuplicate().Mentioning(locktest.Confirmation).Times(1))
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
-		locktest.Release(t, lock)
-		takes.Release()
-		synctest.Wait()
-		time.Sleep(100 * time.Millisecond)
-		if n := len(locktest.Entries(table)); n != 1 {
-			t.Fatalf("%d holders: want the orphaned entry", n)
-		}
-		confirms.Release()
-		time.Sleep(100 * time.Millisecond)
-		takenWithin(t, other, grace+1500*time.Millisecond)
-	})
 }
 
 // TestUnknownConfirmation checks that a confirmation whose answer was lost, and which cannot be undone, is reported:
