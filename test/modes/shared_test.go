@@ -3,7 +3,6 @@ package modes_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -12,32 +11,6 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
-
-// TestConsecutiveReaders checks that readers that follow each other are admitted together: none waits for another's work.
-func TestConsecutiveReaders(t *testing.T) {
-	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
-		w, _ := locktest.Open(t, table, "w", queuelock.Config{})
-		held := locktest.Acquire(t, w, waitpolicy.NoWait)
-		readers := locktest.Scaled(12, 5)
-		var waiting []<-chan locktest.Outcome
-		for i := range readers {
-			c, _ := locktest.Open(t, table, fmt.Sprint("r", i), queuelock.Config{})
-			waiting = append(waiting, locktest.LockBy(t, c, queuelock.Shared()))
-			time.Sleep(50 * time.Millisecond)
-		}
-		time.Sleep(30 * time.Second)
-		locktest.Release(t, held)
-		begun := time.Now()
-		time.Sleep(20 * time.Second)
-		for i, done := range waiting {
-			got := <-done
-			locktest.OK(t, got.Err)
-			if took := got.At.Sub(begun); took > 5*time.Second {
-				t.Errorf("reader %d was admitted after %v", i, took)
-			}
-		}
-	})
-}
 
 // TestNoWaitBesideReaders checks how NoWait treats a client that would join the holders.
 func TestNoWaitBesideReaders(t *testing.T) {
