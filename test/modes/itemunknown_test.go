@@ -5,7 +5,6 @@ import (
 	"errors"
 	"reflect"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
@@ -80,32 +79,6 @@ func TestUnknownUpdate(t *testing.T) {
 		}
 		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError]((<-done).Err); !unknown {
 			t.Error("the call that Close cut short was to have an unknown outcome")
-		}
-	})
-}
-
-// TestUpdateBesideOrphan checks that an orphaned entry admits no update. One was made, its answer lost, and before it is
-// sent again a TAKE arrives once more and puts the id back that it names: it is not made twice.
-func TestUpdateBesideOrphan(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		u, key, _ := locktest.NewOrder(t, table)
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		locktest.Release(t, locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)) // the record is there
-		again := db.Inject(queuelocktest.HoldDuplicate().Of("UpdateItem").Times(1))
-		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
-		db.Inject(locktest.UpdatesOfItems(queuelocktest.LoseResponse().Times(1)))
-		second := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().Times(1).LandingAnyway()))
-		done := locktest.Background(func() (av.Item, error) { return lock.UpdateAndRelease(t.Context(), locktest.AddOne()) })
-		<-second.Reached()
-		again.Release()
-		synctest.Wait()
-		if state := locktest.Must(c.Viewer().Inspect(t.Context(), u.Key(key))); len(state.Serving) != 1 {
-			t.Fatalf("%+v: want the orphaned entry of ticket %s", state, lock.Ticket())
-		}
-		second.Release()
-		locktest.Check(t, (<-done).Err)
-		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, av.Num(101)) {
-			t.Errorf("the amount is %v, after one update", got)
 		}
 	})
 }
