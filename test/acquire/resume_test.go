@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/queuelock/queuelock"
-	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
@@ -40,8 +39,7 @@ func TestResume(t *testing.T) {
 			"it comes late": locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1)),
 		} {
 			locktest.InWatched(t, name+", "+fault, func(t *testing.T, table *queuelocktest.Table) {
-				old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
-				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+				old, dbOld, other := locktest.Pair(t, table, locktest.TenSeconds, "old", "other")
 				var before *queuelock.Lock
 				if claimed {
 					first := locktest.Acquire(t, other, waitpolicy.NoWait)
@@ -91,26 +89,6 @@ func TestResume(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestResumedProcess checks that a process that was wrongly taken for crashed learns of it at its next heartbeat.
-func TestResumedProcess(t *testing.T) {
-	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
-		old, _ := locktest.Open(t, table, "old", locktest.TenSeconds)
-		before := locktest.Acquire(t, old, waitpolicy.NoWait)
-		c, _ := reborn(t, table, "new")
-		lock := locktest.Must(c.Resume(t.Context(), before.Handle(), waitpolicy.NoWait))
-		time.Sleep(6 * time.Second)
-		var lost *queuelock.LostError
-		if err := before.Err(); !errors.As(err, &lost) || lost.Cause != heartbeat.Evicted {
-			t.Errorf("the old process: %v", err)
-		}
-		locktest.Is(t, before.Release(t.Context()), queuelock.ErrLost)
-		if lock.Err() != nil {
-			t.Error(lock.Err())
-		}
-		locktest.Release(t, lock)
-	})
 }
 
 // queueToDie lets c wait, which must not be served, and returns its place a second later.
@@ -164,8 +142,7 @@ func TestResumePlace(t *testing.T) {
 // TestLateClaim checks that a late CLAIM of the crashed process is granted to the process that resumed.
 func TestLateClaim(t *testing.T) {
 	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
-		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
-		old, dbOld := locktest.Open(t, table, "old", locktest.TenSeconds)
+		old, dbOld, holder := locktest.Pair(t, table, locktest.TenSeconds, "old", "holder")
 		held := locktest.Acquire(t, holder, waitpolicy.NoWait)
 		h := queueToDie(t, old)
 		claim := dbOld.Inject(queuelocktest.HoldRequest().Mentioning("granted").Of("UpdateItem").LandingAnyway())
@@ -275,8 +252,7 @@ func TestModeOfHandle(t *testing.T) {
 		locktest.Release(t, lock)
 	})
 	locktest.InWatched(t, "a reader's place", func(t *testing.T, table *queuelocktest.Table) {
-		writer, _ := locktest.Open(t, table, "writer", locktest.TenSeconds)
-		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
+		a, dbA, writer := locktest.Pair(t, table, locktest.TenSeconds, "a", "writer")
 		c, _ := reborn(t, table, "new")
 		first := locktest.Acquire(t, writer, waitpolicy.NoWait)
 		h := queueToDie(t, a, queuelock.Shared())

@@ -16,6 +16,16 @@ func Waiting(t *testing.T, c *queuelock.Client, opts ...queuelock.AcquireOption)
 	return waiting
 }
 
+// Pair calls [Open] for two clients of one configuration, of which the first has faults.
+func Pair(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config, one, other string) (
+	*queuelock.Client, *queuelocktest.Client, *queuelock.Client,
+) {
+	t.Helper()
+	a, db := Open(t, table, one, cfg)
+	b, _ := Open(t, table, other, cfg)
+	return a, db, b
+}
+
 // WithWatched is [WithTable] with a table that is [Watched].
 func WithWatched(t *testing.T, f func(t *testing.T, table *queuelocktest.Table)) {
 	synctest.Test(t, func(t *testing.T) { f(t, Watched(t)) })
