@@ -57,8 +57,7 @@ func TestDrain(t *testing.T) {
 // TestSharedPoller checks that waiters of one process share one poller.
 func TestSharedPoller(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		holder, _ := locktest.Open(t, table, "holder", queuelock.Config{})
-		many, db := locktest.Open(t, table, "many", queuelock.Config{})
+		many, db, holder := locktest.Pair(t, table, queuelock.Config{}, "many", "holder")
 		held := locktest.Acquire(t, holder, waitpolicy.Forever)
 		var waiting []<-chan locktest.Outcome
 		for range 30 {

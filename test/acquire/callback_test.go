@@ -159,8 +159,7 @@ func TestCallbackPanic(t *testing.T) {
 		"GrantedMeanwhile": {progress, boom, "boom", 1900 * time.Millisecond},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
-			b, db := locktest.Open(t, table, "b", queuelock.Config{})
+			b, db, a := locktest.Pair(t, table, queuelock.Config{}, "b", "a")
 			held := locktest.Acquire(t, a, waitpolicy.NoWait)
 			db.Inject(queuelocktest.DelayRequest(300 * time.Millisecond).Of("DeleteItem"))
 			time.AfterFunc(time.Second, func() { locktest.Check(t, held.Release(t.Context())) })

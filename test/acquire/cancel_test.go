@@ -43,8 +43,7 @@ func TestCancelledWaiter(t *testing.T) {
 // TestCancelledAcquire checks that a cancelled Acquire leaves no orphaned entry.
 func TestCancelledAcquire(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		other, _ := locktest.Open(t, table, "b", queuelock.Config{})
+		c, db, other := locktest.Pair(t, table, queuelock.Config{}, "a", "b")
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
 		for ms := range 40 {
 			for _, fault := range []queuelocktest.Fault{

@@ -16,8 +16,7 @@ import (
 // applied, by the same client, and ticket 4 by another one. By the record of the CLAIM, ticket 3 was never issued.
 func TestOverlappingAnswers(t *testing.T) {
 	locktest.InTable(t, "CostNoPlace", func(t *testing.T, table *queuelocktest.Table) {
-		there, _ := locktest.Open(t, table, "there", queuelock.Config{})
-		here, db := locktest.Open(t, table, "here", queuelock.Config{})
+		here, db, there := locktest.Pair(t, table, queuelock.Config{}, "here", "there")
 		third, _ := locktest.Open(t, table, "third", queuelock.Config{})
 		held := locktest.Acquire(t, there, waitpolicy.NoWait)
 		first := locktest.LockBy(t, here)

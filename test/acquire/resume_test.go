@@ -32,13 +32,13 @@ func saved(t *testing.T, h queuelock.Handle) (read queuelock.Handle) {
 // TestResume checks that a lock is resumed with its ticket.
 func TestResume(t *testing.T) {
 	for name, claimed := range map[string]bool{"served at once": false, "after a wait": true} {
-		for fault, f := range map[string]*queuelocktest.Fault{
-			"no fault":      nil,
-			"request lost":  locktest.Ptr(queuelocktest.LoseRequest().Of("UpdateItem").Times(1)),
-			"response lost": locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)),
-			"it comes late": locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1)),
+		for what, fault := range map[string]queuelocktest.Fault{
+			"no fault":      queuelocktest.DelayRequest(0),
+			"request lost":  queuelocktest.LoseRequest(),
+			"response lost": queuelocktest.LoseResponse(),
+			"it comes late": queuelocktest.Duplicate(3 * time.Second),
 		} {
-			locktest.InWatched(t, name+", "+fault, func(t *testing.T, table *queuelocktest.Table) {
+			locktest.InWatched(t, name+", "+what, func(t *testing.T, table *queuelocktest.Table) {
 				old, dbOld, other := locktest.Pair(t, table, locktest.TenSeconds, "old", "other")
 				var before *queuelock.Lock
 				if claimed {
@@ -56,13 +56,8 @@ func TestResume(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				dbOld.Partition() // dead
 				c, db := reborn(t, table, "new")
-				if f != nil {
-					db.Inject(*f)
-				}
-				lock, err := c.Resume(t.Context(), h, waitpolicy.NoWait)
-				if err != nil {
-					t.Fatal(err)
-				}
+				db.Inject(fault.Of("UpdateItem").Times(1))
+				lock := locktest.Must(c.Resume(t.Context(), h, waitpolicy.NoWait))
 				if lock.Ticket() != before.Ticket() {
 					t.Errorf("resumed with ticket %s, want %s", lock.Ticket(), before.Ticket())
 				}
@@ -73,15 +68,11 @@ func TestResume(t *testing.T) {
 					t.Error("a write of the process that died was made")
 				}
 				locktest.Check(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
-				_, err = c.Resume(t.Context(), h, waitpolicy.NoWait)
-				if !errors.Is(err, queuelock.ErrGone) {
-					t.Errorf("the same handle once more: %v", err)
-				}
+				_, err := c.Resume(t.Context(), h, waitpolicy.NoWait) // once more
+				locktest.Is(t, err, queuelock.ErrGone)
 				locktest.Says(t, err, `queuelock: the handle of "order-7" (lock), ticket `+h.Ticket.String()+", can no longer be resumed: another process holds the lock with this ticket, as after an earlier Resume")
 				time.Sleep(time.Minute)
-				if err := lock.Err(); err != nil {
-					t.Errorf("it is not kept: %v", err)
-				}
+				locktest.Check(t, lock.Err())
 				locktest.StillWaits(t, "the one behind", behind)
 				locktest.Release(t, lock)
 				time.Sleep(3 * time.Second)

@@ -78,7 +78,7 @@ func TestAcquireAllArguments(t *testing.T) {
 // registration of its number is held up until a client with a later one is served.
 func TestOvertaken(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		slow, dbSlow, fast := pair(t, table, locktest.SharedScope, "slow", "fast")
+		slow, dbSlow, fast := locktest.Pair(t, table, locktest.SharedScope, "slow", "fast")
 		locktest.ReleaseAll(t, locktest.AcquireAll(t, fast, waitpolicy.Forever, "a", "b"))
 
 		gate := dbSlow.Inject(queuelocktest.HoldRequest().On("b", "").Times(1))
@@ -173,7 +173,7 @@ func TestAcquireAllProgress(t *testing.T) {
 // TestNextQueue checks that the next queue is entered when the row in the one before is written.
 func TestNextQueue(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		b, db, a := pair(t, table, locktest.SharedScope, "b", "a")
+		b, db, a := locktest.Pair(t, table, locktest.SharedScope, "b", "a")
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "a")
 		gate := db.Inject(queuelocktest.HoldResponse().Of("PutItem").On("a", ""))
 		next := db.Inject(queuelocktest.DelayRequest(0).Of("UpdateItem").On("b", ""))

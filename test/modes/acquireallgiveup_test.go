@@ -101,7 +101,7 @@ func TestGiveUpTime(t *testing.T) {
 		"none is had":                         {many, nil},
 	} {
 		locktest.InTable(t, what, func(t *testing.T, table *queuelocktest.Table) {
-			b, db, a := pair(t, table, locktest.SharedScope, "b", "a")
+			b, db, a := locktest.Pair(t, table, locktest.SharedScope, "b", "a")
 			var entities []string
 			for i := range many {
 				entities = append(entities, fmt.Sprintf("k%02d", i))

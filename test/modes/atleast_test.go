@@ -161,7 +161,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 		taken(t, locktest.LockBy(t, a), begun, soon)
 	})
 	locktest.InWatched(t, "ResumedShared", func(t *testing.T, table *queuelocktest.Table) {
-		a, da, b := pair(t, table, locktest.TenSeconds, "a", "b")
+		a, da, b := locktest.Pair(t, table, locktest.TenSeconds, "a", "b")
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 		h := lock.Handle()
 		locktest.OK(t, lock.Downgrade(t.Context()))
@@ -183,7 +183,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 	})
 	locktest.InWatched(t, "EvictedWithOthers", func(t *testing.T, table *queuelocktest.Table) {
 		var evicted []event.Evicted
-		x, dx, a := pair(t, table, locktest.TenSeconds, "x", "a")
+		x, dx, a := locktest.Pair(t, table, locktest.TenSeconds, "x", "a")
 		c, _ := locktest.Open(t, table, "c", heard(&evicted))
 		locktest.Release(t, locktest.Acquire(t, x, waitpolicy.NoWait, queuelock.Permits(2)))
 		crashed := locktest.Acquire(t, x, waitpolicy.NoWait, queuelock.Permits(2))

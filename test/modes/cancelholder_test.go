@@ -29,23 +29,21 @@ func TestCancelHolder(t *testing.T) {
 	const attempts = 4 // of the SDK, at DynamoDB
 	latest, cancels := queuelock.Supersede(), queuelock.Supersede(queuelock.CancelHolder)
 	for name, c := range map[string]struct {
-		fault *queuelocktest.Fault
-		sent  int
+		fault       queuelocktest.Fault
+		times, sent int
 	}{
-		"no fault":       {nil, 1},
-		"response lost":  {locktest.Ptr(queuelocktest.LoseResponse().Mentioning("revoked").Times(attempts)), 1},
-		"request lost":   {locktest.Ptr(queuelocktest.LoseRequest().Mentioning("revoked").Times(attempts)), 2},
-		"denied":         {locktest.Ptr(queuelocktest.Refuse("AccessDeniedException").Mentioning("revoked").Times(2)), 3},
-		"comes again":    {locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Mentioning("revoked").Times(1)), 1},
-		"comes too late": {locktest.Ptr(queuelocktest.LandLate(2 * time.Minute).Mentioning("revoked").Times(attempts)), 2},
+		"no fault":       {queuelocktest.DelayRequest(0), 1, 1},
+		"response lost":  {queuelocktest.LoseResponse(), attempts, 1},
+		"request lost":   {queuelocktest.LoseRequest(), attempts, 2},
+		"denied":         {queuelocktest.Refuse("AccessDeniedException"), 2, 3},
+		"comes again":    {queuelocktest.Duplicate(3 * time.Second), 1, 1},
+		"comes too late": {queuelocktest.LandLate(2 * time.Minute), attempts, 2},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			b, db, a := pair(t, table, locktest.TenSeconds, "b", "a")
+			b, db, a := locktest.Pair(t, table, locktest.TenSeconds, "b", "a")
 			held := locktest.Acquire(t, a, waitpolicy.Forever, latest)
 			sent := asking(db)
-			if c.fault != nil {
-				db.Inject(*c.fault)
-			}
+			db.Inject(c.fault.Mentioning("revoked").Times(c.times))
 			waiting := locktest.LockBy(t, b, cancels)
 			askedWithin(t, held, time.Minute)
 			if r, _ := held.Revocation(); r.By != "b" || r.Why != "superseded by ticket 2" || r.At.IsZero() {

@@ -34,7 +34,7 @@ func TestConfirmation(t *testing.T) {
 	} {
 		for _, queued := range []bool{false, true} {
 			locktest.InWatched(t, fmt.Sprint(name, ", queued: ", queued), func(t *testing.T, table *queuelocktest.Table) {
-				c, db, other := pair(t, table, locktest.TenSeconds, "a", "other")
+				c, db, other := locktest.Pair(t, table, locktest.TenSeconds, "a", "other")
 				first := locktest.Acquire(t, other, waitpolicy.NoWait)
 				if !queued {
 					locktest.Release(t, first)
@@ -66,7 +66,7 @@ func TestUnknownConfirmation(t *testing.T) {
 		"no wait": waitpolicy.NoWait, "attempts": waitpolicy.Attempts(20, time.Second), "a time": waitpolicy.For(20 * time.Second), "for ever": waitpolicy.Forever,
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			c, db, operator := pair(t, table, locktest.TenSeconds, "a", "operator")
+			c, db, operator := locktest.Pair(t, table, locktest.TenSeconds, "a", "operator")
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 			db.Inject(queuelocktest.SwallowResponse().Mentioning(locktest.Confirmation))
 			db.Inject(queuelocktest.LoseRequest().Mentioning("REMOVE holders"))

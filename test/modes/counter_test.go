@@ -102,7 +102,7 @@ func TestLostCounter(t *testing.T) {
 func TestEnterBeforeRow(t *testing.T) {
 	for _, fault := range []queuelocktest.Fault{queuelocktest.LoseRequest(), queuelocktest.LoseResponse()} {
 		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-			b, db, a := pair(t, table, locktest.SharedScope, "b", "a")
+			b, db, a := locktest.Pair(t, table, locktest.SharedScope, "b", "a")
 			held := locktest.Acquire(t, a, waitpolicy.Forever)
 			db.Inject(fault.Of("UpdateItem").On(locktest.Order.Entity, "").Times(3))
 			var mu sync.Mutex

@@ -58,7 +58,7 @@ func TestDowngrade(t *testing.T) {
 // TestDowngradeRefusals checks that a downgrade of a lock that is not held is refused.
 func TestDowngradeRefusals(t *testing.T) {
 	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, dbA, b := pair(t, table, locktest.TenSeconds, "a", "b")
+		a, dbA, b := locktest.Pair(t, table, locktest.TenSeconds, "a", "b")
 		released := locktest.Acquire(t, a, waitpolicy.NoWait)
 		locktest.Release(t, released)
 		locktest.Is(t, released.Downgrade(t.Context()), queuelock.ErrReleased)

@@ -16,7 +16,7 @@ import (
 // TestEvictRefusals checks that Evict returns an error that says why it did nothing.
 func TestEvictRefusals(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db, operator := pair(t, table, locktest.TenSeconds, "a", "operator")
+		c, db, operator := locktest.Pair(t, table, locktest.TenSeconds, "a", "operator")
 		refused := func(h queue.Holder, renewed bool, words ...string) {
 			t.Helper()
 			spent := locktest.Cost(table, func() {

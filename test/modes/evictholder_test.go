@@ -39,7 +39,7 @@ func renewed(t *testing.T, err error) bool {
 // TestEvictOutage checks that the time for which failures are repeated is that of each request.
 func TestEvictOutage(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		operator, db, c := pair(t, table, locktest.TenSeconds, "operator", "stuck")
+		operator, db, c := locktest.Pair(t, table, locktest.TenSeconds, "operator", "stuck")
 		locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
 		stuck, begun := shown(t, operator), time.Now()
 		reads := db.Inject(queuelocktest.LoseRequest().Of("GetItem"))
@@ -109,7 +109,7 @@ func TestEvictHolder(t *testing.T) {
 // TestEvictHolderSpares checks that a holder that is not as it was shown is spared.
 func TestEvictHolderSpares(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db, operator := pair(t, table, locktest.TenSeconds, "a", "operator")
+		c, db, operator := locktest.Pair(t, table, locktest.TenSeconds, "a", "operator")
 		refused := func(h queue.Holder, want bool) {
 			t.Helper()
 			if got := renewed(t, operator.Operator().Evict(t.Context(), locktest.Order, h)); got != want {
@@ -142,7 +142,7 @@ func TestEvictHolderSpares(t *testing.T) {
 // TestLateEvict checks that an Evict that arrives late spares a holder that has renewed its lease.
 func TestLateEvict(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		operator, db, c := pair(t, table, locktest.TenSeconds, "operator", "hangs")
+		operator, db, c := locktest.Pair(t, table, locktest.TenSeconds, "operator", "hangs")
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		h := shown(t, operator)
 		held := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Mentioning("evicted").Of("UpdateItem"))
@@ -163,7 +163,7 @@ func TestLateEvict(t *testing.T) {
 // TestEvictWithoutAnswers checks that an Evict without answers ends.
 func TestEvictWithoutAnswers(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		operator, db, c := pair(t, table, queuelock.Config{}, "operator", "hangs")
+		operator, db, c := locktest.Pair(t, table, queuelock.Config{}, "operator", "hangs")
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		db.Inject(queuelocktest.LoseRequest().Mentioning("evicted").Of("UpdateItem"))
 		begun := time.Now()

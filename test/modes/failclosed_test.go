@@ -121,7 +121,7 @@ func TestCrashedFailClosedHolder(t *testing.T) {
 // TestEvictedAsItReleases checks that a fail-closed holder that is alive learns of its eviction by its release.
 func TestEvictedAsItReleases(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db, operator := pair(t, table, locktest.TenSeconds, "a", "operator")
+		c, db, operator := locktest.Pair(t, table, locktest.TenSeconds, "a", "operator")
 		lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
 		locktest.OK(t, operator.Operator().Evict(t.Context(), locktest.Order, locktest.Shown(t, operator, lock.Ticket())))
 		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(2)) // which shows that nothing was done
@@ -155,7 +155,7 @@ func TestFailClosedModes(t *testing.T) {
 // TestFailClosedResume checks that a fail-closed lock is not resumed.
 func TestFailClosedResume(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db, other := pair(t, table, locktest.TenSeconds, "a", "b")
+		c, db, other := locktest.Pair(t, table, locktest.TenSeconds, "a", "b")
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
 		db.Partition()
 		_, err := other.Resume(t.Context(), lock.Handle(), waitpolicy.Forever)
@@ -174,7 +174,7 @@ func TestFailClosedSeveral(t *testing.T) {
 			cfg := locktest.TenSeconds
 			cfg.Scope = scope
 			table := queuelocktest.NewTable(t)
-			c, db, other := pair(t, table, cfg, "a", "b")
+			c, db, other := locktest.Pair(t, table, cfg, "a", "b")
 			keys := []queuelock.Key{{Entity: "x"}, {Entity: "y"}, {Entity: "z"}}
 			busy := locktest.Must(other.Acquire(t.Context(), keys[1], waitpolicy.NoWait))
 			db.Inject(queuelocktest.LoseResponse().Mentioning(locktest.Confirmation).Times(2))

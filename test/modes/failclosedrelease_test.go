@@ -25,7 +25,7 @@ func TestReleaseUntilAnswered(t *testing.T) {
 		"unheard for minutes":  {queuelocktest.LoseResponse(), true},
 	} {
 		locktest.InWatched(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			c, db, other := pair(t, table, locktest.TenSeconds, "a", "other")
+			c, db, other := locktest.Pair(t, table, locktest.TenSeconds, "a", "other")
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
 			injected := db.Inject(test.fault.Mentioning(releasing))
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -86,7 +86,7 @@ func TestLostLockNotRemoved(t *testing.T) {
 		}
 	})
 	locktest.InTable(t, "ByWaitingAcquireAll", func(t *testing.T, table *queuelocktest.Table) {
-		c, db, a := pair(t, table, locktest.SharedScope, "c", "a")
+		c, db, a := locktest.Pair(t, table, locktest.SharedScope, "c", "a")
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
 		done := locktest.Background(func() (*queuelock.Locks, error) {
 			return c.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.For(5*time.Minute), queuelock.FailClosed())

@@ -28,16 +28,6 @@ func kept(t *testing.T, lock *queuelock.Lock, err error) (h queuelock.Handle, e 
 	return h, e
 }
 
-// keptFor is kept of a wait that ended like that.
-func keptFor(t *testing.T, r locktest.Outcome, why error) queuelock.Handle {
-	t.Helper()
-	h, e := kept(t, r.Lock, r.Err)
-	if !errors.Is(e, why) {
-		t.Errorf("%v, want %v", e, why)
-	}
-	return h
-}
-
 // TestWaitInSlices checks that a caller which waits for nine minutes at a time, each time as another process, is served at its
 // turn, behind four whose turns take four minutes each and which come again at once.
 func TestWaitInSlices(t *testing.T) {
@@ -83,19 +73,19 @@ func TestWaitInSlices(t *testing.T) {
 // that another process has the turn with its ticket.
 func TestKeptPlace(t *testing.T) {
 	for name, test := range map[string]struct {
-		fault  *queuelocktest.Fault
+		fault  queuelocktest.Fault
+		times  int
 		unsure bool // it is kept for the lease of a waiter, so far as is known
 	}{
-		"no fault":       {},
-		"request lost":   {fault: locktest.Ptr(queuelocktest.LoseRequest().Of("UpdateItem").Times(1))},
-		"response lost":  {fault: locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(1))},
-		"it comes twice": {fault: locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1))},
-		"throttled":      {fault: locktest.Ptr(queuelocktest.Throttle(event.KeyRange).Of("UpdateItem").Times(2))},
-		"no response":    {fault: locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(99)), unsure: true},
+		"no fault":       {fault: queuelocktest.DelayRequest(0)},
+		"request lost":   {fault: queuelocktest.LoseRequest(), times: 1},
+		"response lost":  {fault: queuelocktest.LoseResponse(), times: 1},
+		"it comes twice": {fault: queuelocktest.Duplicate(3 * time.Second), times: 1},
+		"throttled":      {fault: queuelocktest.Throttle(event.KeyRange), times: 2},
+		"no response":    {fault: queuelocktest.LoseResponse(), times: 99, unsure: true},
 	} {
 		locktest.InWatched(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			first, _ := locktest.Open(t, table, "first", locktest.TenSeconds)
-			c, db := locktest.Open(t, table, "slice", locktest.TenSeconds)
+			c, db, first := locktest.Pair(t, table, locktest.TenSeconds, "slice", "first")
 			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
 			held := locktest.Acquire(t, first, waitpolicy.NoWait)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -103,9 +93,7 @@ func TestKeptPlace(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			behind := locktest.LockBy(t, other)
 			time.Sleep(2 * time.Second)
-			if test.fault != nil {
-				db.Inject(*test.fault)
-			}
+			db.Inject(test.fault.Of("UpdateItem").Times(test.times))
 			ended := time.Now()
 			cancel()
 			result := <-waiting
@@ -190,21 +178,18 @@ func TestKeptPlaceEnds(t *testing.T) {
 
 // TestLeave checks that who leaves a place delays no other client, and that a lock that was granted meanwhile is released.
 func TestLeave(t *testing.T) {
-	for name, fault := range map[string]*queuelocktest.Fault{
-		"no fault":      nil,
-		"request lost":  locktest.Ptr(queuelocktest.LoseRequest().Of("DeleteItem").Times(1)),
-		"response lost": locktest.Ptr(queuelocktest.LoseResponse().Of("DeleteItem").Times(1)),
+	for name, fault := range map[string]queuelocktest.Fault{
+		"no fault":      queuelocktest.DelayRequest(0),
+		"request lost":  queuelocktest.LoseRequest(),
+		"response lost": queuelocktest.LoseResponse(),
 	} {
 		locktest.InWatched(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			c, db := locktest.Open(t, table, "new", locktest.TenSeconds)
-			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
+			c, db, other := locktest.Pair(t, table, locktest.TenSeconds, "new", "other")
 			held := locktest.Acquire(t, other, waitpolicy.NoWait)
 			lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(3*time.Second), queuelock.KeepPlace(time.Hour))
 			h, _ := kept(t, lock, err)
 			behind := locktest.Waiting(t, other)
-			if fault != nil {
-				db.Inject(*fault)
-			}
+			db.Inject(fault.Of("DeleteItem").Times(1))
 			locktest.Check(t, c.Leave(t.Context(), h))
 			locktest.Check(t, c.Leave(t.Context(), h)) // once more
 			locktest.Release(t, held)
@@ -253,25 +238,20 @@ func TestKeptByName(t *testing.T) {
 // does not answer.
 func TestKeptAtTheEnd(t *testing.T) {
 	keep := queuelock.KeepPlace(10 * time.Minute)
-	for name, end := range map[string]func(*testing.T, *queuelock.Client, *queuelocktest.Client, <-chan locktest.Outcome) queuelock.Handle{
-		"Close": func(t *testing.T, c *queuelock.Client, _ *queuelocktest.Client, waiting <-chan locktest.Outcome) queuelock.Handle {
-			locktest.Check(t, c.Close(t.Context()))
-			r := <-waiting
-			return keptFor(t, r, queuelock.ErrClosed)
-		},
-		"outage": func(t *testing.T, _ *queuelock.Client, db *queuelocktest.Client, waiting <-chan locktest.Outcome) queuelock.Handle {
-			db.Partition()
-			r := <-waiting
-			return keptFor(t, r, queuelock.ErrUnavailable)
-		},
-	} {
+	for name, why := range map[string]error{"Close": queuelock.ErrClosed, "outage": queuelock.ErrUnavailable} {
 		locktest.InWatched(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
-			c, db := locktest.Open(t, table, "slice", locktest.TenSeconds)
+			c, db, other := locktest.Pair(t, table, locktest.TenSeconds, "slice", "other")
 			held := locktest.Acquire(t, other, waitpolicy.NoWait)
 			waiting := locktest.QueueUp(t.Context(), c, waitpolicy.For(20*time.Second), keep)
 			time.Sleep(3 * time.Second)
-			h := end(t, c, db, waiting)
+			if name == "Close" {
+				locktest.Check(t, c.Close(t.Context()))
+			} else {
+				db.Partition()
+			}
+			r := <-waiting
+			h, e := kept(t, r.Lock, r.Err)
+			locktest.Is(t, e, why)
 			next, _ := locktest.Open(t, table, "new", locktest.TenSeconds)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

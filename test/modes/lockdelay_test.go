@@ -18,7 +18,7 @@ const lockDelay = 7 * time.Second
 func TestLockDelayAfterLoss(t *testing.T) {
 	for how, options := range locktest.Judged {
 		locktest.InTable(t, how, func(t *testing.T, table *queuelocktest.Table) {
-			c, db, other := pair(t, table, locktest.TenSeconds, "a", "b")
+			c, db, other := locktest.Pair(t, table, locktest.TenSeconds, "a", "b")
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(lockDelay))
 			waiting := locktest.LockBy(t, other)
@@ -75,7 +75,7 @@ func TestLockDelayAfterRelease(t *testing.T) {
 func TestLockDelayBeforeReturn(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		cfg := queuelock.Config{TTL: locktest.TTL, Scope: ticket.ScopeTable}
-		b, db, a := pair(t, table, cfg, "b", "a")
+		b, db, a := locktest.Pair(t, table, cfg, "b", "a")
 		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
 		done := locktest.Background(func() (*queuelock.Locks, error) {
 			return b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.LockDelay(time.Hour))
@@ -99,7 +99,7 @@ func TestLockDelayBeforeReturn(t *testing.T) {
 func TestLockDelayAfterLateRelease(t *testing.T) {
 	for how, options := range locktest.Judged {
 		locktest.InTable(t, how, func(t *testing.T, table *queuelocktest.Table) {
-			c, db, other := pair(t, table, locktest.TenSeconds, "a", "b")
+			c, db, other := locktest.Pair(t, table, locktest.TenSeconds, "a", "b")
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 			granted := time.Now()
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(lockDelay))

@@ -8,10 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/engines"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
-	"github.com/queuelock/queuelock/queuelocktest"
 )
 
 func TestMain(m *testing.M) {
@@ -19,14 +17,4 @@ func TestMain(m *testing.M) {
 		locktest.Must(0, flag.Set("rapid.checks", "12")) // each opens a bubble
 	}
 	goleak.VerifyTestMain(engines.Main(m))
-}
-
-// pair opens two clients of one configuration, of which the first has faults.
-func pair(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config, one, other string) (
-	*queuelock.Client, *queuelocktest.Client, *queuelock.Client,
-) {
-	t.Helper()
-	a, db := locktest.Open(t, table, one, cfg)
-	b, _ := locktest.Open(t, table, other, cfg)
-	return a, db, b
 }

@@ -65,13 +65,13 @@ func TestRevoke(t *testing.T) {
 		"exclusive": nil, "shared": {queuelock.Shared()}, "permit": {queuelock.Permits(2)}, "fail-closed": {queuelock.FailClosed()},
 		"at least": {queuelock.HoldAtLeast(time.Hour)},
 	} {
-		for fault, f := range map[string]*queuelocktest.Fault{
-			"no fault":       nil,
-			"response lost":  locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem").Times(1)),
-			"comes again":    locktest.Ptr(queuelocktest.Duplicate(3 * time.Second).Of("UpdateItem").Times(1)),
-			"not two events": locktest.Ptr(queuelocktest.Duplicate(20 * time.Second).Of("UpdateItem").Times(1)),
+		for what, fault := range map[string]queuelocktest.Fault{
+			"no fault":       queuelocktest.DelayRequest(0),
+			"response lost":  queuelocktest.LoseResponse(),
+			"comes again":    queuelocktest.Duplicate(3 * time.Second),
+			"not two events": queuelocktest.Duplicate(20 * time.Second),
 		} {
-			locktest.InWatched(t, name+", "+fault, func(t *testing.T, table *queuelocktest.Table) {
+			locktest.InWatched(t, name+", "+what, func(t *testing.T, table *queuelocktest.Table) {
 				var events []event.Revoked
 				a, _ := locktest.Open(t, table, "a", heard(&events))
 				b, db := locktest.Open(t, table, "b", locktest.TenSeconds)
@@ -80,9 +80,7 @@ func TestRevoke(t *testing.T) {
 				time.Sleep(17 * time.Second)
 				notAsked(t, lock)
 				h := served(t, b)
-				if f != nil {
-					db.Inject(*f)
-				}
+				db.Inject(fault.Of("UpdateItem").Times(1))
 				at := time.Now()
 				locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, h, "a newer deploy", time.Minute))
 				askedWithin(t, lock, locktest.TTL/2+time.Second)
@@ -113,7 +111,7 @@ func TestRevoke(t *testing.T) {
 // TestRevokeNeverLaterOfRepeatedTake checks that the entry which a late copy of a TAKE leaves is not marked.
 func TestRevokeNeverLaterOfRepeatedTake(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, da, b := pair(t, table, locktest.TenSeconds, "a", "b")
+		a, da, b := locktest.Pair(t, table, locktest.TenSeconds, "a", "b")
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 		da.Inject(queuelocktest.Duplicate(5 * time.Second).Of("UpdateItem").Times(1))
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -202,7 +200,7 @@ func TestRevokeBellAfterRead(t *testing.T) {
 // TestRevokeResumed checks that who resumes a lock is asked as well, and NoHeartbeat learns by Extend.
 func TestRevokeResumed(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, db, b := pair(t, table, locktest.TenSeconds, "a", "b")
+		a, db, b := locktest.Pair(t, table, locktest.TenSeconds, "a", "b")
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.NoWait))
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.NoHeartbeat())
 		lock.Revoked()
@@ -283,12 +281,13 @@ func TestRevokeBellLost(t *testing.T) {
 	cancels := queuelock.Supersede(queuelock.CancelHolder)
 	waits := func(t *testing.T, b *queuelock.Client) { locktest.LockBy(t, b, cancels) }
 	for name, c := range map[string]struct {
-		holder, other *queuelocktest.Fault
-		ask           func(t *testing.T, b *queuelock.Client)
+		of    string // whose answers are lost
+		fault queuelocktest.Fault
+		ask   func(t *testing.T, b *queuelock.Client)
 	}{
-		"OfTheWaiter": {other: locktest.Ptr(queuelocktest.LoseResponse().Mentioning("revoked").Times(4)), ask: waits},
-		"OfTheRead":   {holder: locktest.Ptr(queuelocktest.LoseResponse().Of("GetItem").Times(8)), ask: waits},
-		"OfTheOperator": {other: locktest.Ptr(queuelocktest.LoseResponse().Of("UpdateItem")), ask: func(t *testing.T, b *queuelock.Client) {
+		"OfTheWaiter": {"b", queuelocktest.LoseResponse().Mentioning("revoked").Times(4), waits},
+		"OfTheRead":   {"a", queuelocktest.LoseResponse().Of("GetItem").Times(8), waits},
+		"OfTheOperator": {"b", queuelocktest.LoseResponse().Of("UpdateItem"), func(t *testing.T, b *queuelock.Client) {
 			locktest.Says(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0), "may have been asked")
 		}},
 	} {
@@ -298,11 +297,7 @@ func TestRevokeBellLost(t *testing.T) {
 			b, db := belled(t, table, &hub, "b")
 			held := locktest.Acquire(t, a, waitpolicy.Forever, cancels)
 			held.Revoked()
-			for db, fault := range map[*queuelocktest.Client]*queuelocktest.Fault{da: c.holder, db: c.other} {
-				if fault != nil {
-					db.Inject(*fault)
-				}
-			}
+			map[string]*queuelocktest.Client{"a": da, "b": db}[c.of].Inject(c.fault)
 			c.ask(t, b)
 			askedWithin(t, held, 20*time.Second)
 			locktest.Release(t, held)
@@ -313,16 +308,33 @@ func TestRevokeBellLost(t *testing.T) {
 // TestRungBeforeRevoked checks that a holder which is asked to give way before it calls Revoked, or before it hears of its grant, hears of
 // it with the first call: its next heartbeat is minutes away.
 func TestRungBeforeRevoked(t *testing.T) {
-	locktest.InTable(t, "OfTheHolder", func(t *testing.T, table *queuelocktest.Table) {
-		var hub bells.Hub
-		a, _ := belled(t, table, &hub, "a")
-		b, _ := belled(t, table, &hub, "b")
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0))
-		time.Sleep(10 * time.Second)
-		locktest.Sends(t, table, 1, "a read", func() { askedWithin(t, held, time.Second) })
-		locktest.Release(t, held)
-	})
+	for name, test := range map[string]struct {
+		asked, released bool
+		reads           int
+	}{
+		"OfTheHolder": {asked: true, reads: 1}, "OfOneThatHasReleased": {asked: true, released: true}, "OfNone": {},
+	} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			var hub bells.Hub
+			a, _ := belled(t, table, &hub, "a")
+			b, _ := belled(t, table, &hub, "b")
+			held := locktest.Acquire(t, a, waitpolicy.Forever)
+			if test.asked {
+				locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0))
+			}
+			time.Sleep(10 * time.Second)
+			if test.released {
+				locktest.Release(t, held)
+			}
+			locktest.Sends(t, table, test.reads, "the call of Revoked", func() {
+				if held.Revoked(); test.reads > 0 {
+					askedWithin(t, held, time.Second)
+				}
+				time.Sleep(time.Minute)
+			})
+			locktest.Release(t, held)
+		})
+	}
 	locktest.InTable(t, "OfTheGrant", func(t *testing.T, table *queuelocktest.Table) {
 		var hub bells.Hub
 		a, da := belled(t, table, &hub, "a")
@@ -336,23 +348,6 @@ func TestRungBeforeRevoked(t *testing.T) {
 		locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0))
 		held := locktest.Lock(t, locktest.Within(t, "the waiter", time.Minute, waiting))
 		askedWithin(t, held, 2*time.Second)
-		locktest.Release(t, held)
-	})
-	locktest.InTable(t, "OfOneThatHasReleased", func(t *testing.T, table *queuelocktest.Table) {
-		var hub bells.Hub
-		a, _ := belled(t, table, &hub, "a")
-		b, _ := belled(t, table, &hub, "b")
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		locktest.OK(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0))
-		time.Sleep(time.Second)
-		locktest.Release(t, held)
-		locktest.Sends(t, table, 0, "one that has released the lock", func() { held.Revoked(); time.Sleep(time.Minute) })
-	})
-	locktest.InTable(t, "OfNone", func(t *testing.T, table *queuelocktest.Table) {
-		var hub bells.Hub
-		a, _ := belled(t, table, &hub, "a")
-		held := locktest.Acquire(t, a, waitpolicy.Forever)
-		locktest.Sends(t, table, 0, "one that was not rung", func() { held.Revoked(); time.Sleep(time.Minute) })
 		locktest.Release(t, held)
 	})
 }

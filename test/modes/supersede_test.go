@@ -229,7 +229,7 @@ func TestSupersedeShownByAny(t *testing.T) {
 		superseded(t, "the paused", waiting)
 	})
 	locktest.InTable(t, "NotConfirmed", func(t *testing.T, table *queuelocktest.Table) {
-		paused, db, b := pair(t, table, locktest.TenSeconds, "paused", "b")
+		paused, db, b := locktest.Pair(t, table, locktest.TenSeconds, "paused", "b")
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
 		confirm := db.Inject(queuelocktest.HoldRequest().LandingAnyway().Mentioning(locktest.Confirmation))
 		waiting := locktest.LockBy(t, paused, queuelock.FailClosed(), latest)

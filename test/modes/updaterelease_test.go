@@ -28,7 +28,7 @@ func TestRefusedUpdate(t *testing.T) {
 	for _, queued := range []bool{false, true} {
 		locktest.InTable(t, fmt.Sprint("queued: ", queued), func(t *testing.T, table *queuelocktest.Table) {
 			u, key, whole := locktest.NewOrder(t, table)
-			c, db, other := pair(t, table, queuelock.Config{}, "c", "other")
+			c, db, other := locktest.Pair(t, table, queuelock.Config{}, "c", "other")
 			lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 			want := 1
 			if queued {
