@@ -229,7 +229,7 @@ func TestRevokeMalformed(t *testing.T) {
 			h := served(t, a)
 			tableName := table.Name()
 			locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-				TableName: &tableName, Key: locktest.RecordKey(), UpdateExpression: locktest.Ptr("SET holders.#id.revoked = :mark"),
+				TableName: &tableName, Key: locktest.RecordKey(), UpdateExpression: new("SET holders.#id.revoked = :mark"),
 				ExpressionAttributeNames: map[string]string{"#id": h.ID}, ExpressionAttributeValues: av.Item{":mark": mark},
 			}))
 			locktest.Check(t, lock.Extend(t.Context()))

@@ -66,9 +66,6 @@ func Is(t testing.TB, err, want error) {
 	}
 }
 
-// Ptr returns a pointer to a copy of v.
-func Ptr[T any](v T) *T { return &v }
-
 // Must returns v, and panics on an error. It is for steps that a test needs but
 // does not test.
 func Must[T any](v T, err error) T {

@@ -57,15 +57,24 @@ func OpenMet(t *testing.T, table *queuelocktest.Table, name string, cfg queueloc
 	return c, db
 }
 
-// Two calls [Open] for two clients of one configuration, for tests without faults of theirs.
+// Pair calls [Open] for two clients of one configuration, of which the first has faults.
+func Pair(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config, one, other string) (
+	a *queuelock.Client, db *queuelocktest.Client, b *queuelock.Client,
+) {
+	t.Helper()
+	a, db = Open(t, table, one, cfg)
+	b, _ = Open(t, table, other, cfg)
+	return a, db, b
+}
+
+// Two is [Pair] without faults.
 func Two(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config, one, other string) (a, b *queuelock.Client) {
 	t.Helper()
-	a, _ = Open(t, table, one, cfg)
-	b, _ = Open(t, table, other, cfg)
+	a, _, b = Pair(t, table, cfg, one, other)
 	return a, b
 }
 
-// Three calls [Open] for three clients.
+// Three is [Two] with a third one.
 func Three(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config, one, other, third string) (a, b, c *queuelock.Client) {
 	t.Helper()
 	a, b = Two(t, table, cfg, one, other)
@@ -90,16 +99,13 @@ func Release(t *testing.T, lock interface{ Release(context.Context) error }) {
 // Locked calls IsLocked, which must succeed.
 func Locked(t *testing.T, c *queuelock.Client) bool {
 	t.Helper()
-	is, err := c.IsLocked(t.Context(), Order)
-	OK(t, err)
-	return is
+	return Must(c.IsLocked(t.Context(), Order))
 }
 
 // RowsAndHolders counts the waiters and the holders of [Order].
 func RowsAndHolders(t *testing.T, c *queuelock.Client) (rows, holders int) {
 	t.Helper()
-	state, err := c.Viewer().Inspect(t.Context(), Order)
-	OK(t, err)
+	state := Must(c.Viewer().Inspect(t.Context(), Order))
 	return len(state.Waiting), len(state.Serving)
 }
 

@@ -31,6 +31,15 @@ func SentNothing(t *testing.T, of interface{ Counts() queuelocktest.Counts }) {
 	}
 }
 
+// Sends checks how many requests a client sends, or all clients of a table, while f runs.
+func Sends(t *testing.T, of interface{ Counts() queuelocktest.Counts }, want int, what string, f func()) {
+	t.Helper()
+	before := of.Counts()
+	if f(); of.Counts().Sub(before).Total().Sent != want {
+		t.Errorf("%s: %+v, want %d requests", what, of.Counts().Sub(before).Total(), want)
+	}
+}
+
 // Sent counts the requests that f makes. It leaves out heartbeats, whose number
 // depends on how slow the engine is.
 func Sent(table *queuelocktest.Table, f func()) int {

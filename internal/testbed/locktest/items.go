@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -94,6 +95,16 @@ func watched(t *testing.T, engine embedded.Config) *queuelocktest.Table {
 		}
 	})
 	return queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(4*time.Millisecond))
+}
+
+// WithWatched is [WithTable] with a table that is [Watched].
+func WithWatched(t *testing.T, f func(t *testing.T, table *queuelocktest.Table)) {
+	synctest.Test(t, func(t *testing.T) { f(t, Watched(t)) })
+}
+
+// InWatched is [InTable] with a table that is [Watched].
+func InWatched(t *testing.T, name string, f func(t *testing.T, table *queuelocktest.Table)) {
+	t.Run(name, func(t *testing.T) { WithWatched(t, f) })
 }
 
 // RecordKey returns the key of the record of [Order]'s queue.

@@ -54,6 +54,13 @@ func LockBy(t *testing.T, c *queuelock.Client, opts ...queuelock.AcquireOption) 
 	return QueueUp(t.Context(), c, waitpolicy.Forever, opts...)
 }
 
+// Waiting calls [LockBy], and returns a second later: the call waits with its row.
+func Waiting(t *testing.T, c *queuelock.Client, opts ...queuelock.AcquireOption) <-chan Outcome {
+	waiting := LockBy(t, c, opts...)
+	time.Sleep(time.Second) // in a bubble
+	return waiting
+}
+
 // OnceItWaits returns an option of Acquire, and a channel that is closed once that
 // Acquire has looked at the queue and waits with its ticket.
 func OnceItWaits() (<-chan struct{}, queuelock.Option) {
@@ -67,10 +74,7 @@ func Granted[L any](t *testing.T, what string, done <-chan Result[L]) (lock L) {
 	t.Helper()
 	select {
 	case got := <-done:
-		if got.Err != nil {
-			t.Fatalf("%s: %v", what, got.Err)
-		}
-		return got.Lock
+		return Lock(t, got)
 	default:
 		t.Fatalf("%s still waits", what)
 		return lock

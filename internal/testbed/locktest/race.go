@@ -2,6 +2,5 @@
 
 package locktest
 
-// UnderRace reports whether the race detector runs, which makes a test take
-// some five times as long.
+// UnderRace reports whether the race detector runs.
 const UnderRace = true
