@@ -303,30 +303,3 @@ func TestHandoverTime(t *testing.T) {
 		}
 	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
-
-// TestQueuedAgain checks that each ticket of an acquire that waits is Queued, as the diagram of package event shows.
-func TestQueuedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table, w := queuelocktest.NewTable(t), &witness{}
-		holder, _ := locktest.Open(t, table, "holder", locktest.TenSeconds)
-		held := locktest.Acquire(t, holder, waitpolicy.Forever)
-		cfg := locktest.TenSeconds
-		cfg.Observer = w
-		c, db := locktest.Open(t, table, "stalled", cfg)
-		waiting := locktest.Waiting(t, c)
-		next, _ := locktest.Open(t, table, "next", locktest.TenSeconds)
-		overtaker := locktest.Waiting(t, next)
-		db.Partition()
-		time.Sleep(2 * locktest.TenSeconds.WaiterTTL)
-		locktest.Release(t, held)
-		over := granted(t, overtaker)
-		db.Heal()
-		time.Sleep(10 * time.Second)
-		locktest.Release(t, over)
-		locktest.Release(t, granted(t, waiting))
-		names := w.names()
-		if tickets := strings.Count(names, "Ticketed"); tickets != 2 || strings.Count(names, "Ticketed Queued") != 2 {
-			t.Error(names)
-		}
-	})
-}
