@@ -15,33 +15,22 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestOwnHolder checks that a wait for a lock of the same client says so, and no other wait does.
+// TestOwnHolder checks that a wait for a permit of the same client says so, also if that is not the one of the lowest
+// ticket, and that no other wait does.
 func TestOwnHolder(t *testing.T) {
-	for name, opts := range map[string][]queuelock.AcquireOption{"Exclusive": nil, "Permits": {queuelock.Permits(2)}} {
-		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
-			first := a
-			if len(opts) > 0 {
-				first = b // the own lock is not that of the lowest ticket
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
+		permits := queuelock.Permits(2)
+		locktest.Acquire(t, b, waitpolicy.NoWait, permits)
+		own := locktest.Acquire(t, a, waitpolicy.NoWait, permits).Ticket()
+		for of, want := range map[*queuelock.Client]ticket.Number{a: own, c: {}} {
+			_, err := of.Acquire(t.Context(), locktest.Order, waitpolicy.For(5*time.Second), permits)
+			if got := notAcquired(t, err).Own; got != want {
+				t.Errorf("%v, own %v, want %v", err, got, want)
 			}
-			lowest := locktest.Acquire(t, first, waitpolicy.NoWait, opts...)
-			own := lowest
-			if first == b {
-				own = locktest.Acquire(t, a, waitpolicy.NoWait, opts...)
-			}
-			other, _ := locktest.Open(t, table, "c", queuelock.Config{})
-			for c, want := range map[*queuelock.Client]bool{a: true, other: false} {
-				_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(5*time.Second), opts...)
-				busy, ok := errors.AsType[*queuelock.NotAcquiredError](err)
-				if !ok || (busy.Own == own.Ticket()) != want || busy.Own.IsZero() == want {
-					t.Errorf("%v, own %v, want %v", err, busy, want)
-				}
-				if len(opts) > 0 {
-					locktest.Says(t, err, "2 of 2 permits in use")
-				}
-			}
-		})
-	}
+			locktest.Says(t, err, "2 of 2 permits in use")
+		}
+	})
 }
 
 // TestOwnHolderOfItemsAndSeveral checks waits of LockItem and AcquireAll for a lock of the same client, and of another
