@@ -81,7 +81,8 @@ func TestNoDeadline(t *testing.T) {
 	})
 }
 
-// TestCrashedFailClosedHolder checks that waiters wait for a crashed fail-closed holder until it is evicted.
+// TestCrashedFailClosedHolder checks that a crashed fail-closed holder is not resumed, and that waiters wait until it is
+// evicted.
 func TestCrashedFailClosedHolder(t *testing.T) {
 	for how, options := range locktest.Judged {
 		locktest.InTable(t, how, func(t *testing.T, table *queuelocktest.Table) {
@@ -89,6 +90,8 @@ func TestCrashedFailClosedHolder(t *testing.T) {
 			other, operator := locktest.Two(t, table, locktest.TenSeconds, "other", "operator")
 			lock := locktest.Acquire(t, c, waitpolicy.Forever, queuelock.FailClosed())
 			db.Partition()
+			_, err := operator.Resume(t.Context(), lock.Handle(), waitpolicy.Forever)
+			locktest.Says(t, err, "ticket 1", "without a lease", "evict")
 			waiting := locktest.LockBy(t, other)
 			for range locktest.Scaled(10, 4) {
 				time.Sleep(3 * time.Minute)
@@ -150,21 +153,6 @@ func TestFailClosedModes(t *testing.T) {
 			locktest.Release(t, first)
 		})
 	}
-}
-
-// TestFailClosedResume checks that a fail-closed lock is not resumed.
-func TestFailClosedResume(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db, other := locktest.Pair(t, table, locktest.TenSeconds, "a", "b")
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.FailClosed())
-		db.Partition()
-		_, err := other.Resume(t.Context(), lock.Handle(), waitpolicy.Forever)
-		locktest.Says(t, err, "ticket 1", "without a lease", "evict")
-		confirmed(t, table)
-		db.Heal()
-		locktest.Check(t, lock.Extend(t.Context()))
-		locktest.Release(t, lock)
-	})
 }
 
 // TestFailClosedSeveral checks that several fail-closed locks of one call are all confirmed.
