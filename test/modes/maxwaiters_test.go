@@ -1,7 +1,6 @@
 package modes_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -115,46 +114,6 @@ func TestPoliciesOfModes(t *testing.T) {
 		time.Sleep(time.Minute)
 		locktest.Release(t, locktest.Granted(t, "the latest", waiting))
 	})
-}
-
-// TestMaxWaitersFreedPlace checks that refused callers, however many, keep no place that has become free.
-func TestMaxWaitersFreedPlace(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
-		locktest.Acquire(t, a, waitpolicy.Forever)
-		ctx, leave := context.WithCancel(t.Context())
-		defer leave()
-		locktest.QueueUp(ctx, b, waitpolicy.Forever)
-		time.Sleep(time.Second)
-		crowd, admitted := make(chan error, 1000), 0
-		var waiting []<-chan locktest.Outcome
-		for i := range 200 { // one each 5 ms, and a refusal takes 80 ms
-			c, _ := locktest.Open(t, table, fmt.Sprint(i), queuelock.Config{})
-			waiting = append(waiting, locktest.QueueUp(t.Context(), c, waitpolicy.For(time.Minute), queuelock.MaxWaiters(1)))
-			if i == 100 {
-				leave()
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-		time.Sleep(5 * time.Second)
-		for _, done := range waiting {
-			select {
-			case got := <-done:
-				crowd <- got.Err
-			default:
-				admitted++
-			}
-		}
-		close(crowd)
-		for err := range crowd {
-			if !errors.Is(err, queuelock.ErrQueueFull) {
-				t.Error(err)
-			}
-		}
-		if admitted != 1 {
-			t.Errorf("%d wait, want the one that came after the place was free", admitted)
-		}
-	}, queuelocktest.WithLatency(20*time.Millisecond))
 }
 
 // TestMaxWaitersZero checks MaxWaiters(0): NoWait with its own error.
