@@ -54,22 +54,6 @@ func TestLockDelayAfterLoss(t *testing.T) {
 	}
 }
 
-// TestLockDelayAfterRelease checks that a released lock has no delay.
-func TestLockDelayAfterRelease(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, other := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
-		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour)))
-		locktest.Release(t, locktest.Acquire(t, other, waitpolicy.NoWait))
-		locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.LockDelay(time.Hour))
-		waiting := locktest.Waiting(t, other)
-		closed := time.Now()
-		locktest.Check(t, c.Close(t.Context()))
-		if got := <-waiting; got.Err != nil || got.At.Sub(closed) > time.Second {
-			t.Errorf("served %v after Close (%v)", got.At.Sub(closed), got.Err)
-		}
-	}, queuelocktest.WithLatency(2*time.Millisecond))
-}
-
 // TestLockDelayBeforeReturn checks that a lock that was never returned has no delay: one that is lost while its AcquireAll
 // waits for the others, and would wait for it.
 func TestLockDelayBeforeReturn(t *testing.T) {
@@ -120,7 +104,8 @@ func TestLockDelayAfterLateRelease(t *testing.T) {
 	}
 }
 
-// TestLockDelayBounds checks that the bounds of a lock delay are possible, and that it costs nothing.
+// TestLockDelayBounds checks that the bounds of a lock delay are possible, that a released lock has none, and that it
+// costs nothing.
 func TestLockDelayBounds(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
