@@ -7,11 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
-
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/event"
-	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -236,26 +233,6 @@ func TestAtLeastWithOthers(t *testing.T) {
 		if h := shown(t, c); h.Problem != nil || !h.Closed || h.TTL < queue.MaxAtLeast {
 			t.Errorf("%+v", h)
 		}
-	})
-}
-
-// TestItemAtLeast checks that an item stays locked after UpdateAndRelease.
-func TestItemAtLeast(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		u, key, whole := locktest.NewOrder(t, table)
-		c, other := locktest.Two(t, table, locktest.TenSeconds, "c", "other")
-		begun := time.Now()
-		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait, queuelock.HoldAtLeast(atLeast))
-		none := expression.Name("amount").LessThan(expression.Value(0))
-		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne(), none); err == nil || lock.Err() != nil {
-			t.Errorf("an update that is refused: %v, and %v", err, lock.Err())
-		}
-		locktest.EqualItems(t, "the item", locktest.Updated(t, lock, locktest.AddOne()), av.With(whole, av.Item{"amount": av.Num(101)}))
-		got := <-locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.Forever)
-		if took := got.At.Sub(begun); got.Err != nil || took < atLeast || took > atLeast+soon {
-			t.Errorf("granted after %v, %v", took, got.Err)
-		}
-		locktest.Check(t, got.Lock.Release(t.Context()))
 	})
 }
 
