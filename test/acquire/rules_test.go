@@ -19,39 +19,6 @@ import (
 
 // Rules of the protocol about the order of one client's own requests.
 
-// reads counts a client's looks.
-func reads(db *queuelocktest.Client) int {
-	counts := db.Counts()
-	return counts["Query"].Sent + counts["GetItem"].Sent
-}
-
-// TestLookBesideEnqueue checks that only the first look runs beside an unanswered enqueue.
-func TestLookBesideEnqueue(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		holder, ahead := locktest.Two(t, table, queuelock.Config{}, "holder", "ahead")
-		held := locktest.Acquire(t, holder, waitpolicy.Forever)
-		first := locktest.Waiting(t, ahead)
-		c, db := locktest.OpenMet(t, table, "a", queuelock.Config{})
-		looked := reads(db)
-		row := db.Inject(queuelocktest.HoldRequest().Of("PutItem").LandingAnyway())
-		second := locktest.LockBy(t, c)
-		<-row.Reached()
-		time.Sleep(3 * time.Second)
-		if n := reads(db) - looked; n != 1 {
-			t.Errorf("%d looks beside an ENQUEUE that is not answered, want the first alone", n)
-		}
-		row.Release()
-		time.Sleep(3 * time.Second)
-		if n := reads(db) - looked; n < 2 {
-			t.Errorf("%d looks after the answer", n)
-		}
-		locktest.Release(t, held)
-		for _, w := range []<-chan locktest.Outcome{first, second} {
-			locktest.Release(t, locktest.Lock(t, <-w))
-		}
-	})
-}
-
 // TestWaiterWithoutRow checks that a waiter without a row does not hold up those of its process that have one.
 func TestWaiterWithoutRow(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
