@@ -3,7 +3,6 @@ package acquire_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"runtime"
 	"testing"
 	"time"
@@ -112,33 +111,6 @@ func TestBlockedOnHandle(t *testing.T) {
 			t.Errorf("after %v: %v", took, got.Err)
 		}
 		g.Open()
-	}, queuelocktest.WithLatency(2*time.Millisecond))
-}
-
-// blockedLog is a slog.Handler that takes no record until its gate is open.
-type blockedLog struct{ *locktest.Gate }
-
-func (l blockedLog) Enabled(context.Context, slog.Level) bool  { return true }
-func (l blockedLog) Handle(context.Context, slog.Record) error { l.Pass(); return nil }
-func (l blockedLog) WithAttrs([]slog.Attr) slog.Handler        { return l }
-func (l blockedLog) WithGroup(string) slog.Handler             { return l }
-
-// TestBlockedLogger checks that a Logger that blocks delays no lock, and Close by a few seconds.
-func TestBlockedLogger(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		g := locktest.NewGate(t)
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{Logger: slog.New(blockedLog{g})})
-		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
-		<-g.Entered
-		lost := locktest.Acquire(t, c, waitpolicy.NoWait)
-		locktest.Evict(t, table, locktest.Order.Entity)
-		<-lost.Context().Done()
-		begun := time.Now()
-		if err := c.Close(t.Context()); err == nil || time.Since(begun) > 5*time.Second {
-			t.Errorf("Close beside a blocked Logger: %v after %v", err, time.Since(begun))
-		}
-		g.Open()
-		locktest.Check(t, c.Close(t.Context()))
 	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
