@@ -5,7 +5,6 @@ import (
 	"errors"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -245,40 +244,6 @@ func TestLostCounter(t *testing.T) {
 		}
 		locktest.NothingLeft(t, table)
 	})
-}
-
-// TestEnterBeforeRow checks that no row is put before its ticket is registered.
-// Otherwise a client with a later ticket would be served past the row.
-func TestEnterBeforeRow(t *testing.T) {
-	for _, fault := range []queuelocktest.Fault{queuelocktest.LoseRequest(), queuelocktest.LoseResponse()} {
-		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-			b, db, a := locktest.Pair(t, table, locktest.SharedScope, "b", "a")
-			held := locktest.Acquire(t, a, waitpolicy.Forever)
-			db.Inject(fault.Of("UpdateItem").On(locktest.Order.Entity, "").Times(3))
-			var mu sync.Mutex
-			registered, answered := 0, false
-			db.Inject(queuelocktest.DelayRequest(0).Where(func(r queuelocktest.Request) bool {
-				mu.Lock()
-				defer mu.Unlock()
-				switch {
-				case r.Operation == "UpdateItem" && strings.Contains(r.Expression(), "ticketNumber = 2"):
-					registered++
-					answered = true
-				case r.Operation == "PutItem" && !answered:
-					t.Error("a row was put before its ticket was registered")
-				}
-				return false
-			}))
-			waiting := locktest.LockBy(t, b)
-			time.Sleep(5 * time.Second)
-			locktest.Release(t, held)
-			got := <-waiting
-			if got.Err != nil || registered != 1 {
-				t.Fatalf("%v, %d REGISTERs got through to the end", got.Err, registered)
-			}
-			locktest.Release(t, got.Lock)
-		}, queuelocktest.WithLatency(time.Millisecond))
-	}
 }
 
 // TestLostAnswerOfEnter checks that an ENTER whose answer was lost is found by its id.
