@@ -114,27 +114,24 @@ func TestNamed(t *testing.T) {
 	})
 }
 
-// passFaults are the ways in which a PASS fails, and the limits of the time from the release to the next grant.
-var passFaults = []struct {
-	name  string
-	fault queuelocktest.Fault
-	limit time.Duration
-}{
-	{"LostRequest", queuelocktest.LoseRequest(), 3 * time.Second},
-	{"LostResponse", queuelocktest.LoseResponse(), time.Second},
-	{"SwallowedRequest", queuelocktest.SwallowRequest(), 10 * time.Second},
-	{"SwallowedResponse", queuelocktest.SwallowResponse(), 10 * time.Second},
-	{"Throttled", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), 3 * time.Second},
-	{"Rejected", queuelocktest.Refuse("ValidationException"), 100 * time.Millisecond},
-	{"Forbidden", queuelocktest.Refuse(queuelocktest.AccessDenied), 100 * time.Millisecond},
-	{"Twice", queuelocktest.Duplicate(20 * time.Millisecond), 100 * time.Millisecond},
-	{"Late", queuelocktest.SwallowRequest().LandingAnyway(), 10 * time.Second},
-}
-
 // TestNamedFaults checks that a hand-over by name that fails in any way leaves the lock neither to two holders nor to
 // none, and that the releaser learns the outcome.
 func TestNamedFaults(t *testing.T) {
-	for _, test := range locktest.Some(passFaults) {
+	for _, test := range locktest.Some([]struct {
+		name  string
+		fault queuelocktest.Fault
+		limit time.Duration // of the time from the release to the next grant
+	}{
+		{"LostRequest", queuelocktest.LoseRequest(), 3 * time.Second},
+		{"LostResponse", queuelocktest.LoseResponse(), time.Second},
+		{"SwallowedRequest", queuelocktest.SwallowRequest(), 10 * time.Second},
+		{"SwallowedResponse", queuelocktest.SwallowResponse(), 10 * time.Second},
+		{"Throttled", queuelocktest.Refuse(queuelocktest.ThroughputExceeded), 3 * time.Second},
+		{"Rejected", queuelocktest.Refuse("ValidationException"), 100 * time.Millisecond},
+		{"Forbidden", queuelocktest.Refuse(queuelocktest.AccessDenied), 100 * time.Millisecond},
+		{"Twice", queuelocktest.Duplicate(20 * time.Millisecond), 100 * time.Millisecond},
+		{"Late", queuelocktest.SwallowRequest().LandingAnyway(), 10 * time.Second},
+	}) {
 		locktest.InBubble(t, test.name, func(t *testing.T) {
 			r := newRelay(t, queuelock.Config{})
 			third := r.third()
