@@ -17,25 +17,37 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestLossWhileWaiting checks that AcquireAll starts again when a lock is lost while it waits for the others.
+// TestLossWhileWaiting checks that AcquireAll starts again when a lock is lost while it waits for the others. That was
+// never returned, so it has no lock delay, for which the call would wait.
 func TestLossWhileWaiting(t *testing.T) {
-	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
-		locktest.InTable(t, scope.String(), func(t *testing.T, table *queuelocktest.Table) {
-			a, b := locktest.Two(t, table, queuelock.Config{Scope: scope}, "a", "b")
+	for name, test := range map[string]struct {
+		scope ticket.Scope
+		opts  []queuelock.AcquireOption
+	}{
+		"one after the other": {scope: ticket.ScopeQueue}, "a common ticket": {scope: ticket.ScopeTable},
+		"with a lock delay": {scope: ticket.ScopeTable, opts: []queuelock.AcquireOption{queuelock.LockDelay(time.Hour)}},
+	} {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			b, db, a := locktest.Pair(t, table, queuelock.Config{TTL: locktest.TTL, Scope: test.scope}, "b", "a")
 			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-			waiting := locktest.QueueUpAll(t.Context(), b, waitpolicy.Forever, "a", "b")
+			waiting := locktest.Background(func() (*queuelock.Locks, error) {
+				return b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, test.opts...)
+			})
 			time.Sleep(time.Second)
-			locktest.Evict(t, table, "a")
-			time.Sleep(40 * time.Second)
-			locktest.ReleaseAll(t, held)
-			got := <-waiting
-			if got.Err != nil || got.Lock.Err() != nil {
-				t.Fatalf("%v, %v", got.Err, got.Lock.Err())
+			if test.opts == nil {
+				locktest.Evict(t, table, "a")
+			} else {
+				cut := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("beat + 1"))
+				time.AfterFunc(15*time.Second, cut.Remove)
 			}
-			if n, ok := got.Lock.Ticket(); ok && n != ticket.FromUint64(3) {
+			time.Sleep(16 * time.Second)
+			locktest.ReleaseAll(t, held)
+			got := locktest.Lock(t, locktest.Within(t, "the call", time.Minute, waiting))
+			locktest.OK(t, got.Err())
+			if n, ok := got.Ticket(); ok && n != ticket.FromUint64(3) {
 				t.Errorf("ticket %s, want a new one", n)
 			}
-			locktest.ReleaseAll(t, got.Lock)
+			locktest.ReleaseAll(t, got)
 			locktest.NothingLeft(t, table)
 		}, queuelocktest.WithLatency(time.Millisecond))
 	}

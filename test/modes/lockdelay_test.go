@@ -8,7 +8,6 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
@@ -52,31 +51,6 @@ func TestLockDelayAfterLoss(t *testing.T) {
 			locktest.Release(t, got.Lock)
 		}, options...)
 	}
-}
-
-// TestLockDelayBeforeReturn checks that a lock that was never returned has no delay: one that is lost while its AcquireAll
-// waits for the others, and would wait for it.
-func TestLockDelayBeforeReturn(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		cfg := queuelock.Config{TTL: locktest.TTL, Scope: ticket.ScopeTable}
-		b, db, a := locktest.Pair(t, table, cfg, "b", "a")
-		held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-		done := locktest.Background(func() (*queuelock.Locks, error) {
-			return b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.LockDelay(time.Hour))
-		})
-		time.Sleep(time.Second)
-		cut := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("beat + 1"))
-		time.Sleep(15 * time.Second)
-		cut.Remove()
-		locktest.ReleaseAll(t, held)
-		free := time.Now()
-		got := <-done
-		locktest.OK(t, got.Err)
-		if took := got.At.Sub(free); took > time.Minute {
-			t.Errorf("all were free, and it took %v", took)
-		}
-		locktest.ReleaseAll(t, got.Lock)
-	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
 // TestLockDelayAfterLateRelease checks that a Release that did not get through in time leaves the delay.
