@@ -275,21 +275,25 @@ func TestInvalidRevoke(t *testing.T) {
 	})
 }
 
-// TestRevokeBellLost checks that a holder with a bell learns soon although an answer is lost: of the request to give way, or of the
-// read that follows the bell.
+// TestRevokeBellLost checks that a holder with a bell learns at once that a waiter wants it to give way, and soon although
+// an answer is lost: of the request, or of the read that follows the bell.
 func TestRevokeBellLost(t *testing.T) {
 	cancels := queuelock.Supersede(queuelock.CancelHolder)
 	waits := func(t *testing.T, b *queuelock.Client) { locktest.LockBy(t, b, cancels) }
+	asks := func(t *testing.T, b *queuelock.Client) {
+		err := b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0)
+		locktest.Says(t, err, "may have been asked")
+	}
 	for name, c := range map[string]struct {
 		of    string // whose answers are lost
 		fault queuelocktest.Fault
+		most  time.Duration
 		ask   func(t *testing.T, b *queuelock.Client)
 	}{
-		"OfTheWaiter": {"b", queuelocktest.LoseResponse().Mentioning("revoked").Times(4), waits},
-		"OfTheRead":   {"a", queuelocktest.LoseResponse().Of("GetItem").Times(8), waits},
-		"OfTheOperator": {"b", queuelocktest.LoseResponse().Of("UpdateItem"), func(t *testing.T, b *queuelock.Client) {
-			locktest.Says(t, b.Operator().Revoke(t.Context(), locktest.Order, served(t, b), "", 0), "may have been asked")
-		}},
+		"OfNone":        {"b", queuelocktest.DelayRequest(0), 2 * time.Second, waits},
+		"OfTheWaiter":   {"b", queuelocktest.LoseResponse().Mentioning("revoked").Times(4), 20 * time.Second, waits},
+		"OfTheRead":     {"a", queuelocktest.LoseResponse().Of("GetItem").Times(8), 20 * time.Second, waits},
+		"OfTheOperator": {"b", queuelocktest.LoseResponse().Of("UpdateItem"), 20 * time.Second, asks},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			var hub bells.Hub
@@ -299,7 +303,7 @@ func TestRevokeBellLost(t *testing.T) {
 			held.Revoked()
 			map[string]*queuelocktest.Client{"a": da, "b": db}[c.of].Inject(c.fault)
 			c.ask(t, b)
-			askedWithin(t, held, 20*time.Second)
+			askedWithin(t, held, c.most)
 			locktest.Release(t, held)
 		})
 	}

@@ -75,13 +75,6 @@ func TestSupersede(t *testing.T) {
 		locktest.StillWaits(t, "the first", first)
 		locktest.StillWaits(t, "the partitioned", later)
 	})
-	locktest.InTable(t, "NoWait", func(t *testing.T, table *queuelocktest.Table) {
-		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
-		locktest.Acquire(t, a, waitpolicy.NoWait, latest)
-		if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait, latest); !errors.Is(err, queuelock.ErrNotAcquired) || errors.Is(err, queuelock.ErrSuperseded) {
-			t.Errorf("%v, want that the lock is busy", err)
-		}
-	})
 }
 
 // TestSupersedeAfterPause checks a waiter that was paused while later ones came and went. A new ticket would make it the latest.
