@@ -181,9 +181,8 @@ func TestNamedWaiterHasLeft(t *testing.T) {
 		if named(t, r.table) == nil {
 			t.Fatal("the row was not named")
 		}
-		if _, err := r.client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Errorf("just after the release: %v", err)
-		}
+		_, err := r.client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+		locktest.Is(t, err, queuelock.ErrNotAcquired)
 		time.Sleep(4 * time.Second)
 		locktest.Release(t, locktest.Acquire(t, r.client, waitpolicy.NoWait))
 	})
@@ -199,9 +198,8 @@ func TestNamedHolderLives(t *testing.T) {
 		got := locktest.Within(t, "the second", 2*time.Second, r.second).Lock
 		for range 5 {
 			time.Sleep(time.Second)
-			if _, err := r.client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-				t.Fatal(err)
-			}
+			_, err := r.client.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+			locktest.Is(t, err, queuelock.ErrNotAcquired)
 			locktest.StillWaits(t, "the third", third)
 			locktest.OK(t, got.Err())
 		}

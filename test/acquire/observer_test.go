@@ -196,9 +196,8 @@ func TestObserver(t *testing.T) {
 		a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{Observer: &w})
 		locktest.Acquire(t, a, waitpolicy.NoWait)
-		if _, err := b.AcquireAll(t.Context(), []queuelock.Key{{Entity: "free"}, locktest.Order}, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Fatal(err)
-		}
+		_, err := b.AcquireAll(t.Context(), []queuelock.Key{{Entity: "free"}, locktest.Order}, waitpolicy.NoWait)
+		locktest.Is(t, err, queuelock.ErrNotAcquired)
 		if got := w.names(); got != "Ticketed Granted Released NotAcquired" {
 			t.Error(got)
 		}

@@ -349,9 +349,7 @@ func TestResumeLeavesLockDelay(t *testing.T) {
 					resumed <- err
 				}()
 				want := giveUp(db, cancel)
-				if err := <-resumed; !errors.Is(err, want) {
-					t.Errorf("%v, want %v", err, want)
-				}
+				locktest.Is(t, <-resumed, want)
 				other, _ := locktest.Open(t, table, "other", locktest.TenSeconds)
 				lock := locktest.Acquire(t, other, waitpolicy.Forever)
 				if took := time.Since(died); took < delay || took > delay+time.Minute {

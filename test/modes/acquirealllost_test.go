@@ -80,9 +80,7 @@ func TestContextEndsWithLoss(t *testing.T) {
 		locks = locktest.AcquireAll(t, c, waitpolicy.NoWait, "a", "b")
 		locktest.Release(t, locks.All()[0])
 		<-locks.Context().Done()
-		if !errors.Is(locks.Err(), queuelock.ErrReleased) {
-			t.Errorf("%v", locks.Err())
-		}
+		locktest.Is(t, locks.Err(), queuelock.ErrReleased)
 		locktest.ReleaseAll(t, locks)
 	})
 }

@@ -267,9 +267,8 @@ func TestEvictOfItem(t *testing.T) {
 		}
 		locktest.OK(t, operator.Operator().Evict(t.Context(), item, holder()))
 		got := locktest.Lock(t, <-next)
-		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("the update of the evicted holder: %v", err)
-		}
+		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
+		locktest.Is(t, err, queuelock.ErrLost)
 		locktest.Check(t, got.Release(t.Context()))
 	})
 }

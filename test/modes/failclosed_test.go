@@ -99,9 +99,8 @@ func TestCrashedFailClosedHolder(t *testing.T) {
 				if swept, err := operator.Operator().Sweep(t.Context(), locktest.Order); err != nil || swept.Holders != 0 {
 					t.Errorf("swept %+v, %v", swept, err)
 				}
-				if _, err := operator.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-					t.Fatal(err)
-				}
+				_, err := operator.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
+				locktest.Is(t, err, queuelock.ErrNotAcquired)
 			}
 			locktest.StillWaits(t, "the waiter", waiting)
 			locktest.Check(t, lock.Err())

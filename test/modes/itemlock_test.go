@@ -61,9 +61,8 @@ func TestItemLock(t *testing.T) {
 				for turn := range 4 {
 					lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 					locktest.EqualItems(t, "the item at its lock", lock.Item(), want)
-					if _, err := other.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-						t.Errorf("a locked item was locked: %v", err)
-					}
+					_, err := other.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait)
+					locktest.Is(t, err, queuelock.ErrNotAcquired)
 					waiting := locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.For(time.Minute))
 					synctest.Wait()
 					want = maps.Clone(want)
@@ -136,9 +135,8 @@ func TestDeletedItem(t *testing.T) {
 		if lost, ok := errors.AsType[*queuelock.LostError](lock.Err()); !ok || lost.Cause != heartbeat.Evicted {
 			t.Errorf("the holder got %v", lock.Err())
 		}
-		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("UpdateAndRelease gave %v", err)
-		}
+		_, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne())
+		locktest.Is(t, err, queuelock.ErrLost)
 		locktest.Is(t, lock.Release(t.Context()), queuelock.ErrLost)
 		time.Sleep(time.Minute)
 		if len(u.Get(key)) != 0 || len(table.Items()) != 0 {
@@ -204,9 +202,8 @@ func TestUnknownUpdate(t *testing.T) {
 		}
 		late.Release()
 		locktest.OK(t, table.Settle(t.Context()))
-		if _, err := lock.UpdateAndRelease(t.Context(), locktest.AddOne()); !errors.Is(err, queuelock.ErrReleased) {
-			t.Errorf("the second call gave %v", err)
-		}
+		_, err = lock.UpdateAndRelease(t.Context(), locktest.AddOne())
+		locktest.Is(t, err, queuelock.ErrReleased)
 		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, av.Num(101)) {
 			t.Errorf("the amount is %v", got)
 		}

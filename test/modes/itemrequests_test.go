@@ -192,9 +192,8 @@ func TestBadItems(t *testing.T) {
 		_, err = c.LockItem(t.Context(), queuelock.ItemKey{Table: "ordres", Key: key}, waitpolicy.NoWait)
 		locktest.Says(t, err, "ordres", "no such table", `key "id" (S)`)
 		locktest.OK(t, c.Close(t.Context()))
-		if _, err := c.LockItem(t.Context(), good, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrClosed) {
-			t.Errorf("after Close: %v", err)
-		}
+		_, err = c.LockItem(t.Context(), good, waitpolicy.NoWait)
+		locktest.Is(t, err, queuelock.ErrClosed)
 	})
 }
 

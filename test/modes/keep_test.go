@@ -127,9 +127,8 @@ func TestKeptPlace(t *testing.T) {
 			locktest.Release(t, lock)
 			time.Sleep(3 * time.Second)
 			locktest.Release(t, locktest.Granted(t, "the one behind", behind))
-			if _, err := next.Resume(t.Context(), h, waitpolicy.For(time.Second)); !errors.Is(err, queuelock.ErrGone) {
-				t.Errorf("after the turn: %v", err)
-			}
+			_, err := next.Resume(t.Context(), h, waitpolicy.For(time.Second))
+			locktest.Is(t, err, queuelock.ErrGone)
 		})
 	}
 }
@@ -161,9 +160,7 @@ func TestKeptPlaceEnds(t *testing.T) {
 				}
 			}
 			if !resumed {
-				if !errors.Is(err, queuelock.ErrGone) {
-					t.Errorf("%v", err)
-				}
+				locktest.Is(t, err, queuelock.ErrGone)
 				locktest.Release(t, held)
 				return
 			}
@@ -197,9 +194,7 @@ func TestLeave(t *testing.T) {
 			held = locktest.Granted(t, "the one behind", behind)
 			locktest.Check(t, c.Leave(t.Context(), held.Handle()))
 			time.Sleep(10 * time.Second)
-			if !errors.Is(held.Err(), queuelock.ErrLost) {
-				t.Errorf("its lock was left: %v", held.Err())
-			}
+			locktest.Is(t, held.Err(), queuelock.ErrLost)
 			locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait))
 		})
 	}
