@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"strings"
 	"sync"
@@ -255,33 +254,4 @@ func TestBlockPanicOfSeveral(t *testing.T) {
 			}, queuelocktest.WithLatency(2*time.Millisecond))
 		}
 	}
-}
-
-// fragile is a handler whose Enabled panics at times.
-type fragile struct {
-	slog.Handler
-	panics *atomic.Bool
-}
-
-func (f fragile) Enabled(ctx context.Context, l slog.Level) bool {
-	if f.panics.Load() {
-		panic("mistake")
-	}
-	return f.Handler.Enabled(ctx, l)
-}
-
-// TestLoggerPanics lets a Logger's Enabled panic in a block. No call does, and all are served.
-func TestLoggerPanics(t *testing.T) {
-	withSlowTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		var panics atomic.Bool
-		c, _ := inBlocks(t, table, "c", queuelock.Config{Logger: slog.New(fragile{slog.DiscardHandler, &panics})})
-		held := locktest.Acquire(t, c, waitpolicy.Forever)
-		panics.Store(true)
-		mine := gathered(t.Context(), c, 5)
-		time.Sleep(5 * time.Second)
-		locktest.Release(t, held)
-		for _, one := range mine {
-			locktest.Release(t, granted(t, one))
-		}
-	})
 }
