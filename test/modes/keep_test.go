@@ -142,27 +142,23 @@ func TestKeptPlaceEnds(t *testing.T) {
 			lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(3*time.Second), queuelock.KeepPlace(time.Minute))
 			h, _ := kept(t, lock, err)
 			behind := locktest.LockBy(t, other)
-			if resumed {
-				time.Sleep(2 * time.Minute)
-			} else {
+			if !resumed {
 				locktest.Release(t, held)
 				time.Sleep(55 * time.Second)
 				locktest.StillWaits(t, "the one behind", behind)
 				time.Sleep(10 * time.Second)
 				held = locktest.Granted(t, "the one behind", behind)
-			}
-			first := h.Since
-			lock, err = c.Resume(t.Context(), h, waitpolicy.For(3*time.Second), queuelock.KeepPlace(time.Minute))
-			if resumed {
-				s := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order))
-				if len(s.Waiting) != 2 || s.Waiting[0].CreatedAt.UnixMilli() != first {
-					t.Errorf("it has waited since %v: %+v", first, s.Waiting)
-				}
-			}
-			if !resumed {
+				_, err = c.Resume(t.Context(), h, waitpolicy.For(3*time.Second))
 				locktest.Is(t, err, queuelock.ErrGone)
 				locktest.Release(t, held)
 				return
+			}
+			time.Sleep(2 * time.Minute)
+			first := h.Since
+			lock, err = c.Resume(t.Context(), h, waitpolicy.For(3*time.Second), queuelock.KeepPlace(time.Minute))
+			s := locktest.Must(c.Viewer().Inspect(t.Context(), locktest.Order))
+			if len(s.Waiting) != 2 || s.Waiting[0].CreatedAt.UnixMilli() != first {
+				t.Errorf("it has waited since %v: %+v", first, s.Waiting)
 			}
 			h, _ = kept(t, lock, err)
 			locktest.Release(t, held)
