@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/queuelock/queuelock"
@@ -62,6 +61,12 @@ func TestProgress(t *testing.T) {
 func TestProgressEstimate(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		first, _ := locktest.Open(t, table, "first", queuelock.Config{})
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := first.Acquire(over, locktest.Order, waitpolicy.Forever)
+		if notAcquired(t, err).Estimated {
+			t.Error("an estimate of a queue that was not seen")
+		}
 		held := locktest.Acquire(t, first, waitpolicy.Forever)
 		var w locktest.ProgressLog
 		var done []<-chan struct{}
@@ -124,7 +129,6 @@ func TestProgressEstimate(t *testing.T) {
 	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
-// TestProgressWithoutWait checks that no progress is reported for a lock that is granted without a wait.
 func TestProgressWithoutWait(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
@@ -146,7 +150,6 @@ func TestProgressWithoutWait(t *testing.T) {
 	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
-// TestProgressAfterAcquire checks that no progress is reported after Acquire has returned.
 func TestProgressAfterAcquire(t *testing.T) {
 	for round := range locktest.Scaled(40, 10) {
 		locktest.InTable(t, fmt.Sprint(round), func(t *testing.T, table *queuelocktest.Table) {
@@ -179,7 +182,6 @@ func TestProgressAfterAcquire(t *testing.T) {
 	}
 }
 
-// TestProgressShowsData checks that progress includes the data of the holder.
 func TestProgressShowsData(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
@@ -196,17 +198,4 @@ func TestProgressShowsData(t *testing.T) {
 			t.Errorf("%+v", all)
 		}
 	}, queuelocktest.WithLatency(2*time.Millisecond))
-}
-
-// TestEstimateOfUnseenQueue checks that nothing is estimated of a queue that was not seen.
-func TestEstimateOfUnseenQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c, _ := locktest.Open(t, queuelocktest.NewTable(t), "c", queuelock.Config{})
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever)
-		if busy, ok := errors.AsType[*queuelock.NotAcquiredError](err); !ok || busy.Estimated {
-			t.Errorf("%v: %+v, want no estimate", err, busy)
-		}
-	})
 }
