@@ -169,7 +169,6 @@ func TestEmptyClient(t *testing.T) {
 	}
 }
 
-// TestNilOption checks that a nil option changes nothing.
 func TestNilOption(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", queuelock.Config{})

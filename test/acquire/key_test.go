@@ -55,7 +55,6 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// TestKeyString checks that keys are printed in a readable form.
 func TestKeyString(t *testing.T) {
 	for want, key := range map[string]queuelock.Key{
 		`"order-7" (lock)`: {Entity: "order-7"},

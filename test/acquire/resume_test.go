@@ -152,7 +152,6 @@ func TestLateClaim(t *testing.T) {
 	})
 }
 
-// TestResumeGone checks that a lock or place that is gone is not resumed.
 func TestResumeGone(t *testing.T) {
 	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -259,7 +258,6 @@ func TestModeOfHandle(t *testing.T) {
 	})
 }
 
-// TestHandleJSON checks the JSON of a handle, which programs save.
 func TestHandleJSON(t *testing.T) {
 	key := queuelock.Key{Entity: "order-7", Reason: "refund"}
 	for want, h := range map[string]queuelock.Handle{

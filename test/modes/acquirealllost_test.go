@@ -53,7 +53,6 @@ func TestLossWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestContextEndsWithLoss checks that the context of several locks ends with the first lock that is lost.
 func TestContextEndsWithLoss(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", locktest.SharedScope)

@@ -15,7 +15,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestNoDeadlock checks that processes that take several locks in any order never deadlock.
 func TestNoDeadlock(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeTable, ticket.ScopeQueue} {
 		for seed := range locktest.Scaled[uint64](12, 1) {
@@ -54,7 +53,6 @@ func TestNoDeadlock(t *testing.T) {
 	}
 }
 
-// TestManyLocks checks that AcquireAll takes any number of locks.
 func TestManyLocks(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, locktest.SharedScope, "a", "b")

@@ -235,7 +235,6 @@ func TestLateEvict(t *testing.T) {
 	})
 }
 
-// TestEvictWithoutAnswers checks that an Evict without answers ends.
 func TestEvictWithoutAnswers(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		operator, db, c := locktest.Pair(t, table, queuelock.Config{}, "operator", "hangs")

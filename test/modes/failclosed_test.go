@@ -44,7 +44,6 @@ func takenWithin(t *testing.T, c *queuelock.Client, most time.Duration) {
 	locktest.Release(t, lock)
 }
 
-// TestNoDeadline checks that a fail-closed lock has no deadline.
 func TestNoDeadline(t *testing.T) {
 	locktest.InWatched(t, "at all", func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
@@ -137,7 +136,6 @@ func TestEvictedAsItReleases(t *testing.T) {
 	})
 }
 
-// TestFailClosedModes checks that fail-closed holders can share a lock and count as permits.
 func TestFailClosedModes(t *testing.T) {
 	for name, opt := range map[string]queuelock.AcquireOption{"shared": queuelock.Shared(), "permits": queuelock.Permits(2)} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {

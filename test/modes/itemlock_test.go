@@ -170,7 +170,6 @@ func TestDeletedItem(t *testing.T) {
 	})
 }
 
-// TestUnknownUpdate checks that an update of unknown outcome is reported as such.
 func TestUnknownUpdate(t *testing.T) {
 	prepare := func(t *testing.T, cfg queuelock.Config) (*queuelocktest.Table, locktest.ItemTable, *queuelocktest.Client, *queuelock.ItemLock, av.Item) {
 		table := queuelocktest.NewTable(t)

@@ -91,7 +91,6 @@ func TestQueueOfItem(t *testing.T) {
 	}
 }
 
-// TestInspectItem checks that Inspect shows the holder and the waiters of an item.
 func TestInspectItem(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		key, whole := locktest.OrderItem()

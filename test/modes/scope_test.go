@@ -177,7 +177,6 @@ func setCounters(t *testing.T, table *queuelocktest.Table, number string) {
 	}
 }
 
-// TestEntityNamedAsCounter checks that an entity may have the name of a counter.
 func TestEntityNamedAsCounter(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		keys := []queuelock.Key{{Entity: "ticket-master", Reason: "current"}, {Entity: "ticket-master", Reason: "ticket-master"}, {Entity: "current", Reason: "ticket-master"}}

@@ -47,7 +47,6 @@ func TestNoWaitBesideReaders(t *testing.T) {
 	})
 }
 
-// TestStateOfSharedLock checks that the state of a queue lists the holders that share it.
 func TestStateOfSharedLock(t *testing.T) {
 	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b, c := locktest.Three(t, table, queuelock.Config{}, "a", "b", "c")
@@ -109,7 +108,6 @@ func TestDowngrade(t *testing.T) {
 	})
 }
 
-// TestDowngradeRefusals checks that a downgrade of a lock that is not held is refused.
 func TestDowngradeRefusals(t *testing.T) {
 	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, dbA, b := locktest.Pair(t, table, locktest.TenSeconds, "a", "b")
@@ -142,7 +140,6 @@ func slotOf(l *queuelock.Lock) int {
 	return -1
 }
 
-// TestSlot checks which permit each holder has.
 func TestSlot(t *testing.T) {
 	permits := queuelock.Permits(3)
 	locktest.OnEveryEngine(t, func(t *testing.T, table *queuelocktest.Table) {
