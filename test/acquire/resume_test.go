@@ -14,11 +14,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// reborn is a client of a process that has taken the place of one that died.
-func reborn(t *testing.T, table *queuelocktest.Table, name string) (*queuelock.Client, *queuelocktest.Client) {
-	return locktest.Open(t, table, name, locktest.TenSeconds)
-}
-
 // saved is a handle that was written down and read again.
 func saved(t *testing.T, h queuelock.Handle) (read queuelock.Handle) {
 	t.Helper()
@@ -55,7 +50,7 @@ func TestResume(t *testing.T) {
 				behind := locktest.LockBy(t, other)
 				time.Sleep(2 * time.Second)
 				dbOld.Partition() // dead
-				c, db := reborn(t, table, "new")
+				c, db := locktest.Open(t, table, "new", locktest.TenSeconds)
 				db.Inject(fault.Of("UpdateItem").Times(1))
 				lock := locktest.Must(c.Resume(t.Context(), h, waitpolicy.NoWait))
 				if lock.Ticket() != before.Ticket() {
@@ -140,7 +135,7 @@ func TestLateClaim(t *testing.T) {
 		locktest.Release(t, held)
 		<-claim.Reached()
 		dbOld.Partition()
-		c, _ := reborn(t, table, "new")
+		c, _ := locktest.Open(t, table, "new", locktest.TenSeconds)
 		resumed := locktest.Background(func() (*queuelock.Lock, error) { return c.Resume(t.Context(), h, waitpolicy.Forever) })
 		claim.Release()
 		time.Sleep(5 * time.Second)
@@ -206,7 +201,7 @@ func TestModeOfHandle(t *testing.T) {
 		for given, others := range modes {
 			locktest.InWatched(t, "a lock with "+is+", resumed with "+given, func(t *testing.T, table *queuelocktest.Table) {
 				a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
-				c, db := reborn(t, table, "new")
+				c, db := locktest.Open(t, table, "new", locktest.TenSeconds)
 				before := locktest.Acquire(t, a, waitpolicy.NoWait, opts...)
 				h := saved(t, before.Handle())
 				dbA.Partition()
@@ -243,7 +238,7 @@ func TestModeOfHandle(t *testing.T) {
 	})
 	locktest.InWatched(t, "a reader's place", func(t *testing.T, table *queuelocktest.Table) {
 		a, dbA, writer := locktest.Pair(t, table, locktest.TenSeconds, "a", "writer")
-		c, _ := reborn(t, table, "new")
+		c, _ := locktest.Open(t, table, "new", locktest.TenSeconds)
 		first := locktest.Acquire(t, writer, waitpolicy.NoWait)
 		h := queueToDie(t, a, queuelock.Shared())
 		dbA.Partition()
@@ -281,7 +276,7 @@ func TestCancelledResume(t *testing.T) {
 		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
 		before := locktest.Acquire(t, a, waitpolicy.NoWait)
 		dbA.Partition()
-		c, db := reborn(t, table, "new")
+		c, db := locktest.Open(t, table, "new", locktest.TenSeconds)
 		answer := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
 		ctx, cancel := context.WithCancel(t.Context())
 		resumed := locktest.Background(func() (*queuelock.Lock, error) { return c.Resume(ctx, before.Handle(), waitpolicy.Forever) })
@@ -337,7 +332,7 @@ func TestResumeLeavesLockDelay(t *testing.T) {
 				before := locktest.Acquire(t, a, waitpolicy.NoWait, test.held...)
 				dbA.Partition()
 				died := time.Now()
-				c, db := reborn(t, table, "new")
+				c, db := locktest.Open(t, table, "new", locktest.TenSeconds)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				resumed := make(chan error, 1)
