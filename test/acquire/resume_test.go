@@ -270,29 +270,6 @@ func TestHandleJSON(t *testing.T) {
 	}
 }
 
-// TestCancelledResume checks that a resume that is cancelled while its answer is on the way gives the lock back.
-func TestCancelledResume(t *testing.T) {
-	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
-		a, dbA := locktest.Open(t, table, "a", locktest.TenSeconds)
-		before := locktest.Acquire(t, a, waitpolicy.NoWait)
-		dbA.Partition()
-		c, db := locktest.Open(t, table, "new", locktest.TenSeconds)
-		answer := db.Inject(queuelocktest.HoldResponse().Of("UpdateItem").Times(1))
-		ctx, cancel := context.WithCancel(t.Context())
-		resumed := locktest.Background(func() (*queuelock.Lock, error) { return c.Resume(ctx, before.Handle(), waitpolicy.Forever) })
-		<-answer.Reached()
-		cancel()
-		time.Sleep(100 * time.Millisecond)
-		answer.Release()
-		if got := <-resumed; !errors.Is(got.Err, context.Canceled) {
-			t.Errorf("%+v", got)
-		}
-		if _, holders := locktest.RowsAndHolders(t, c); holders != 0 {
-			t.Errorf("%d holders are left", holders)
-		}
-	})
-}
-
 // TestResumeLeavesLockDelay checks that a Resume that gives up leaves a lock delay, whichever side has asked for it.
 func TestResumeLeavesLockDelay(t *testing.T) {
 	const delay = 90 * time.Second
