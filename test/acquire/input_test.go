@@ -187,8 +187,8 @@ type listener struct{ heard int }
 
 func (d *listener) Observe(event.Event) { d.heard++ }
 
-// TestOwnerOfOneLock checks that WithOwner changes one lock, that an empty one is that of the client, and that it refuses what
-// Config.Owner refuses, without a request.
+// TestOwnerOfOneLock checks that WithOwner changes one lock, that an empty one is that of the client, and that it
+// refuses what Config.Owner refuses, without a request.
 func TestOwnerOfOneLock(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	other, _ := locktest.Open(t, table, "other", queuelock.Config{Owner: "web-1"})

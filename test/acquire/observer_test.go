@@ -297,8 +297,8 @@ func TestDebugLog(t *testing.T) {
 	})
 }
 
-// TestHandoverTime checks that Release wakes the next waiter of its own client: it is granted the lock within four round trips, and
-// the lock counts as idle for at most the two of a release and a grant.
+// TestHandoverTime checks that Release wakes the next waiter of its own client: it is granted the lock within four
+// round trips, and the lock counts as idle for at most the two of a release and a grant.
 func TestHandoverTime(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		var w witness

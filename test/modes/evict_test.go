@@ -59,7 +59,9 @@ func TestEvictRefusals(t *testing.T) {
 		}
 		<-lock.Context().Done() // meanwhile the queue is quiet
 		refused(stuck, false, "this holder is gone")
-		locktest.Sends(t, table, 2, "a cycle", func() { locktest.Release(t, locktest.Acquire(t, operator, waitpolicy.NoWait)) })
+		locktest.Sends(t, table, 2, "a cycle", func() {
+			locktest.Release(t, locktest.Acquire(t, operator, waitpolicy.NoWait))
+		})
 
 		// Before it is confirmed it has a lease.
 		held := db.Inject(queuelocktest.HoldRequest().Mentioning(locktest.Confirmation))

@@ -81,8 +81,8 @@ func TestNoDeadline(t *testing.T) {
 	})
 }
 
-// TestCrashedFailClosedHolder checks that a crashed fail-closed holder is not resumed, and that waiters wait until it is
-// evicted.
+// TestCrashedFailClosedHolder checks that a crashed fail-closed holder is not resumed, and that waiters wait until it
+// is evicted.
 func TestCrashedFailClosedHolder(t *testing.T) {
 	for how, options := range locktest.Judged {
 		locktest.InTable(t, how, func(t *testing.T, table *queuelocktest.Table) {

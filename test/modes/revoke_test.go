@@ -275,8 +275,8 @@ func TestInvalidRevoke(t *testing.T) {
 	})
 }
 
-// TestRevokeBellLost checks that a holder with a bell learns at once that a waiter wants it to give way, and soon although
-// an answer is lost: of the request, or of the read that follows the bell.
+// TestRevokeBellLost checks that a holder with a bell learns at once that a waiter wants it to give way, and soon
+// although an answer is lost: of the request, or of the read that follows the bell.
 func TestRevokeBellLost(t *testing.T) {
 	cancels := queuelock.Supersede(queuelock.CancelHolder)
 	waits := func(t *testing.T, b *queuelock.Client) { locktest.LockBy(t, b, cancels) }
