@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -67,16 +68,13 @@ func (c *check) key(sk string) item { return item{"pk": str(c.pk), "sk": str(sk)
 // with returns the item at sk with these attributes.
 func (c *check) with(sk string, attributes item) item {
 	it := c.key(sk)
-	for name, value := range attributes {
-		it[name] = value
-	}
+	maps.Copy(it, attributes)
 	return it
 }
 
 // given puts the item at sk, unconditionally.
 func (c *check) given(sk string, attributes item) {
-	_, err := c.db.PutItem(c.ctx, &dynamodb.PutItemInput{TableName: &c.table, Item: c.with(sk, attributes)})
-	c.must(err)
+	c.must(errorOf(c.put(sk, attributes, op{})))
 }
 
 // stored returns the attributes of the item at sk without its keys; nil if there is none.
@@ -90,15 +88,9 @@ func (c *check) stored(sk string) item {
 func (c *check) holds(sk string, want item) { c.same("the stored item", c.stored(sk), want) }
 
 func withoutKeys(it item) item {
-	if it == nil {
-		return nil
-	}
-	rest := item{}
-	for name, value := range it {
-		if name != "pk" && name != "sk" {
-			rest[name] = value
-		}
-	}
+	rest := maps.Clone(it)
+	delete(rest, "pk")
+	delete(rest, "sk")
 	return rest
 }
 
@@ -158,6 +150,16 @@ func (c *check) delete(sk string, o op) (item, error) {
 		return nil, err
 	}
 	return out.Attributes, nil
+}
+
+// errorOf returns the error of a request whose answer is of no interest.
+func errorOf[T any](_ T, err error) error { return err }
+
+// makes wants an update to make an item of another.
+func (c *check) makes(was item, o op, is item) {
+	c.given("x", was)
+	c.must(errorOf(c.update("x", o)))
+	c.holds("x", is)
 }
 
 // refusedByCondition wants err to be a failed condition, and returns the item that came with it.

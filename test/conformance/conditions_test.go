@@ -118,22 +118,18 @@ func TestConditions(t *testing.T) {
 		s.check("AFailedConditionLeavesTheItemAsItWas", func(c *check) {
 			was := item{"a": n(1), "m": object(item{"k": n(1)})}
 			c.given("x", was)
-			_, err := c.put("x", item{"b": n(2)}, op{condition: "attribute_not_exists(pk)"})
+			c.refusedByCondition(errorOf(c.put("x", item{"b": n(2)}, op{condition: "attribute_not_exists(pk)"})))
+			_, err := c.update("x", op{update: "SET m.k = :v REMOVE a", condition: "a > :v", values: item{":v": n(5)}})
 			c.refusedByCondition(err)
-			_, err = c.update("x", op{update: "SET m.k = :v REMOVE a", condition: "a > :v", values: item{":v": n(5)}})
-			c.refusedByCondition(err)
-			_, err = c.delete("x", op{condition: "attribute_not_exists(a)"})
-			c.refusedByCondition(err)
+			c.refusedByCondition(errorOf(c.delete("x", op{condition: "attribute_not_exists(a)"})))
 			c.holds("x", was)
 		})
 
 		s.check("AFailedConditionOnNothingCreatesNothing", func(c *check) {
-			_, err := c.put("x", item{}, op{condition: "attribute_exists(pk)"})
+			c.refusedByCondition(errorOf(c.put("x", item{}, op{condition: "attribute_exists(pk)"})))
+			_, err := c.update("x", op{update: "SET a = :v", condition: "attribute_exists(pk)", values: item{":v": n(1)}})
 			c.refusedByCondition(err)
-			_, err = c.update("x", op{update: "SET a = :v", condition: "attribute_exists(pk)", values: item{":v": n(1)}})
-			c.refusedByCondition(err)
-			_, err = c.delete("x", op{condition: "attribute_exists(pk)"})
-			c.refusedByCondition(err)
+			c.refusedByCondition(errorOf(c.delete("x", op{condition: "attribute_exists(pk)"})))
 			c.holds("x", nil)
 		})
 
@@ -168,7 +164,7 @@ func TestConditions(t *testing.T) {
 		})
 
 		s.check("TheMessageOfAFailedConditionIsTheKnownOne", func(c *check) {
-			_, err := c.delete("x", op{condition: "attribute_exists(pk)"})
+			err := errorOf(c.delete("x", op{condition: "attribute_exists(pk)"}))
 			c.refusedByCondition(err)
 			var failed *types.ConditionalCheckFailedException
 			_ = errors.As(err, &failed)
@@ -176,12 +172,9 @@ func TestConditions(t *testing.T) {
 		})
 
 		s.check("WritesWithoutAConditionNeedNoItem", func(c *check) {
-			_, err := c.delete("x", op{})
-			c.must(err)
-			_, err = c.put("x", item{"a": n(1)}, op{})
-			c.must(err)
-			_, err = c.put("x", item{"b": n(2)}, op{})
-			c.must(err)
+			c.must(errorOf(c.delete("x", op{})))
+			c.must(errorOf(c.put("x", item{"a": n(1)}, op{})))
+			c.must(errorOf(c.put("x", item{"b": n(2)}, op{})))
 			c.holds("x", item{"b": n(2)}) // a put replaces, it does not merge
 		})
 	})

@@ -48,25 +48,16 @@ func TestNumbers(t *testing.T) {
 				{"0.1", "+", "0.2", "0.3"},
 				{"1", "-", "3", "-2"},
 			} {
-				c.given("x", item{"a": num(tc.a)})
-				_, err := c.update("x", op{update: "SET a = a " + tc.operation + " :b", values: item{":b": num(tc.b)}})
-				c.must(err)
-				c.holds("x", item{"a": num(tc.want)})
-
+				was, is, values := item{"a": num(tc.a)}, item{"a": num(tc.want)}, item{":b": num(tc.b)}
+				c.makes(was, op{update: "SET a = a " + tc.operation + " :b", values: values}, is)
 				if tc.operation == "+" {
-					c.given("x", item{"a": num(tc.a)})
-					_, err := c.update("x", op{update: "ADD a :b", values: item{":b": num(tc.b)}})
-					c.must(err)
-					c.holds("x", item{"a": num(tc.want)})
+					c.makes(was, op{update: "ADD a :b", values: values}, is)
 				}
 			}
 		})
 
 		s.check("SumsComeBackInTheirShortestForm", func(c *check) {
-			c.given("x", item{"a": num("1.5")})
-			_, err := c.update("x", op{update: "SET a = a + :b", values: item{":b": num("1.5")}})
-			c.must(err)
-			c.holds("x", item{"a": n(3)})
+			c.makes(item{"a": num("1.5")}, op{update: "SET a = a + :b", values: item{":b": num("1.5")}}, item{"a": n(3)})
 		})
 
 		s.check("ComparisonIsExactToTheLastDigit", func(c *check) {
@@ -88,33 +79,24 @@ func TestNumbers(t *testing.T) {
 		s.check("EqualNumbersAreEqualHoweverTheyAreWritten", func(c *check) {
 			c.given("x", item{"a": num("100")})
 			for _, same := range []string{"1e2", "100.00", "0100", "+100"} {
-				_, err := c.update("x", op{update: "SET touched = :b", condition: "a = :b", values: item{":b": num(same)}})
-				c.must(err)
+				c.must(errorOf(c.update("x", op{update: "SET touched = :b", condition: "a = :b", values: item{":b": num(same)}})))
 			}
 		})
 
 		s.check("OnePastTheLastTicketHasOneDigitAndTwoPastIsRefused", func(c *check) {
-			c.given("x", item{"a": num(nines)})
-			_, err := c.update("x", op{update: "SET a = a + :b", values: item{":b": n(1)}})
-			c.must(err) // 10^38 has 39 digits, one of them significant
-			c.holds("x", item{"a": num("1" + strings.Repeat("0", 38))})
-
-			c.given("x", item{"a": num(nines)})
-			_, err = c.update("x", op{update: "SET a = a + :b", values: item{":b": n(2)}})
-			c.invalid(err)
-			c.holds("x", item{"a": num(nines)})
-
-			c.given("x", item{"a": num("1" + strings.Repeat("0", 38))})
-			_, err = c.update("x", op{update: "ADD a :b", values: item{":b": n(1)}})
-			c.invalid(err)
+			last, past := item{"a": num(nines)}, item{"a": num("1" + strings.Repeat("0", 38))}
+			c.makes(last, op{update: "SET a = a + :b", values: item{":b": n(1)}}, past) // 39 digits, one of them significant
+			c.given("x", last)
+			c.invalid(errorOf(c.update("x", op{update: "SET a = a + :b", values: item{":b": n(2)}})))
+			c.holds("x", last)
+			c.given("x", past)
+			c.invalid(errorOf(c.update("x", op{update: "ADD a :b", values: item{":b": n(1)}})))
 		})
 
 		s.check("AResultOutOfRangeIsRefused", func(c *check) {
 			c.given("x", item{"a": num("9e125")})
-			_, err := c.update("x", op{update: "SET a = a + a"})
-			c.invalid(err, "Number overflow")
-			_, err = c.update("x", op{update: "ADD a :b", values: item{":b": num("9e125")}})
-			c.invalid(err, "Number overflow")
+			c.invalid(errorOf(c.update("x", op{update: "SET a = a + a"})), "Number overflow")
+			c.invalid(errorOf(c.update("x", op{update: "ADD a :b", values: item{":b": num("9e125")}})), "Number overflow")
 		})
 
 		s.check("NumbersOutOfRangeAreRefused", func(c *check) {
@@ -125,19 +107,16 @@ func TestNumbers(t *testing.T) {
 				"-1e126":                       "Number overflow",
 				"1e-131":                       "Number underflow",
 			} {
-				_, err := c.put("x", item{"a": num(number)}, op{})
-				c.invalid(err, part)
+				c.invalid(errorOf(c.put("x", item{"a": num(number)}, op{})), part)
 			}
 			c.holds("x", nil)
 		})
 
 		s.check("WhatIsNoNumberIsRefused", func(c *check) {
 			for _, number := range []string{"NaN", "Infinity", "dog", " 1", "1 ", "0x10", "1_000", "1e", "--1"} {
-				_, err := c.put("x", item{"a": num(number)}, op{})
-				c.invalid(err, "cannot be converted")
+				c.invalid(errorOf(c.put("x", item{"a": num(number)}, op{})), "cannot be converted")
 			}
-			_, err := c.put("x", item{"a": num("")}, op{})
-			c.invalid(err)
+			c.invalid(errorOf(c.put("x", item{"a": num("")}, op{})))
 		})
 
 		s.check("NumbersInMapsListsSetsAndOperandsAreAsExact", func(c *check) {

@@ -100,10 +100,8 @@ func TestReturns(t *testing.T) {
 		})
 
 		s.check("PutAndDeleteRefuseTheOtherKinds", func(c *check) {
-			_, err := c.put("x", item{}, op{returns: types.ReturnValueAllNew})
-			c.invalid(err)
-			_, err = c.delete("x", op{returns: types.ReturnValueUpdatedNew})
-			c.invalid(err)
+			c.invalid(errorOf(c.put("x", item{}, op{returns: types.ReturnValueAllNew})))
+			c.invalid(errorOf(c.delete("x", op{returns: types.ReturnValueUpdatedNew})))
 		})
 	})
 }

@@ -72,7 +72,7 @@ func TestSplitTransactions(t *testing.T) {
 				net := faultnet.New(embedded.New(embedded.Config{Split: func(int) []time.Duration { return delays }}), faultnet.Config{})
 				db := faultnet.SDK(net.Connect("c", nil), func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 })
 				c := &splitCheck{check: &check{t: t, ctx: t.Context(), db: db, table: newTableName(), pk: name}}
-				createTable(t, db, c.table)
+				createTable(t, db, tableInput(c.table))
 				c.run(func(*check) {
 					c.given("update", item{"a": n(1)})
 					c.given("delete", item{"a": n(1)})
@@ -156,8 +156,7 @@ func TestSplitTransactions(t *testing.T) {
 				}
 			}
 			c.at(time.Duration(i+1) * time.Second)
-			_, err := c.put(pending[i], item{"b": n(1)}, op{})
-			c.must(err)
+			c.must(errorOf(c.put(pending[i], item{"b": n(1)}, op{})))
 		}
 		c.answered()
 		for _, sk := range pending {
@@ -224,8 +223,7 @@ func TestSplitTransactions(t *testing.T) {
 	run("CancelledTransactionLocksNothing", func(c *splitCheck) {
 		c.cancelled(c.transact("token", append(c.transaction(), c.checkAction("none", "attribute_exists(pk)"))...))
 		for _, sk := range pending {
-			_, err := c.put(sk, item{"a": n(1)}, op{})
-			c.must(err)
+			c.must(errorOf(c.put(sk, item{"a": n(1)}, op{})))
 		}
 		c.begin() // its token is free
 		c.answered()

@@ -62,7 +62,7 @@ func onEveryEngine(t *testing.T, f func(s *suite)) {
 	engines.Each(t, func(t *testing.T, e engines.Engine) {
 		t.Parallel()
 		s := &suite{t: t, e: e, db: e.Client(t), table: newTableName()}
-		createTable(t, s.db, s.table)
+		createTable(t, s.db, tableInput(s.table))
 		f(s)
 	})
 }
@@ -83,16 +83,16 @@ func (s *suite) check(property string, f func(c *check)) {
 
 func newTableName() string { return "queuelock-conformance-" + rand.Text() }
 
-// createTable creates a table with the library's keys, and deletes it when the test is over.
-func createTable(t testing.TB, db *dynamodb.Client, name string) {
+// createTable creates a table, and deletes it when the test is over.
+func createTable(t testing.TB, db *dynamodb.Client, in *dynamodb.CreateTableInput) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if _, err := db.CreateTable(ctx, tableInput(name)); err != nil {
+	if _, err := db.CreateTable(ctx, in); err != nil {
 		t.Fatalf("CreateTable: %v", err)
 	}
-	t.Cleanup(func() { deleteTable(t, db, name) })
-	awaitTable(t, db, name)
+	t.Cleanup(func() { deleteTable(t, db, *in.TableName) })
+	awaitTable(t, db, *in.TableName)
 }
 
 func awaitTable(t testing.TB, db *dynamodb.Client, name string) {
@@ -114,6 +114,7 @@ func deleteTable(t testing.TB, db *dynamodb.Client, name string) {
 	}
 }
 
+// tableInput is that of a table with the library's keys.
 func tableInput(name string) *dynamodb.CreateTableInput {
 	return &dynamodb.CreateTableInput{
 		TableName:   &name,

@@ -50,12 +50,8 @@ func TestTables(t *testing.T) {
 			in := tableInput(name)
 			in.KeySchema, in.AttributeDefinitions = in.KeySchema[:1], in.AttributeDefinitions[:1]
 			in.AttributeDefinitions[0].AttributeType = types.ScalarAttributeTypeN
-			_, err := c.db.CreateTable(c.ctx, in)
-			c.must(err)
-			defer deleteTable(c.t, c.db, name)
-			awaitTable(c.t, c.db, name)
-			_, err = c.db.PutItem(c.ctx, &dynamodb.PutItemInput{TableName: &name, Item: item{"pk": num("1.0"), "a": n(1)}})
-			c.must(err)
+			createTable(c.t, c.db, in)
+			c.must(errorOf(c.db.PutItem(c.ctx, &dynamodb.PutItemInput{TableName: &name, Item: item{"pk": num("1.0"), "a": n(1)}})))
 			out, err := c.db.GetItem(c.ctx, &dynamodb.GetItemInput{TableName: &name, Key: item{"pk": num("1")}, ConsistentRead: aws.Bool(true)})
 			c.must(err)
 			c.same("the item", out.Item, item{"pk": num("1"), "a": n(1)})
@@ -63,49 +59,39 @@ func TestTables(t *testing.T) {
 
 		s.check("ADeletedTableIsGone", func(c *check) {
 			name := newTableName()
-			_, err := c.db.CreateTable(c.ctx, tableInput(name))
-			c.must(err)
+			c.must(errorOf(c.db.CreateTable(c.ctx, tableInput(name))))
 			awaitTable(c.t, c.db, name)
 			deleteTable(c.t, c.db, name)
 			gone := dynamodb.NewTableNotExistsWaiter(c.db, func(o *dynamodb.TableNotExistsWaiterOptions) { o.MinDelay = 20 * time.Millisecond })
 			c.must(gone.Wait(c.ctx, &dynamodb.DescribeTableInput{TableName: &name}, time.Minute))
-			_, err = c.db.DeleteTable(c.ctx, &dynamodb.DeleteTableInput{TableName: &name})
-			c.notFound("DeleteTable", err)
+			c.notFound("DeleteTable", errorOf(c.db.DeleteTable(c.ctx, &dynamodb.DeleteTableInput{TableName: &name})))
 		})
 
 		s.check("EveryOperationOnAnUnknownTableIsResourceNotFound", func(c *check) {
 			name := newTableName()
-			_, err := c.db.DescribeTable(c.ctx, &dynamodb.DescribeTableInput{TableName: &name})
-			c.notFound("DescribeTable", err)
-			_, err = c.db.PutItem(c.ctx, &dynamodb.PutItemInput{TableName: &name, Item: c.key("x")})
-			c.notFound("PutItem", err)
-			_, err = c.db.GetItem(c.ctx, &dynamodb.GetItemInput{TableName: &name, Key: c.key("x")})
-			c.notFound("GetItem", err)
-			_, err = c.db.UpdateItem(c.ctx, &dynamodb.UpdateItemInput{TableName: &name, Key: c.key("x"), UpdateExpression: aws.String("REMOVE a")})
+			c.notFound("DescribeTable", errorOf(c.db.DescribeTable(c.ctx, &dynamodb.DescribeTableInput{TableName: &name})))
+			c.notFound("PutItem", errorOf(c.db.PutItem(c.ctx, &dynamodb.PutItemInput{TableName: &name, Item: c.key("x")})))
+			c.notFound("GetItem", errorOf(c.db.GetItem(c.ctx, &dynamodb.GetItemInput{TableName: &name, Key: c.key("x")})))
+			_, err := c.db.UpdateItem(c.ctx, &dynamodb.UpdateItemInput{TableName: &name, Key: c.key("x"), UpdateExpression: aws.String("REMOVE a")})
 			c.notFound("UpdateItem", err)
-			_, err = c.db.DeleteItem(c.ctx, &dynamodb.DeleteItemInput{TableName: &name, Key: c.key("x")})
-			c.notFound("DeleteItem", err)
+			c.notFound("DeleteItem", errorOf(c.db.DeleteItem(c.ctx, &dynamodb.DeleteItemInput{TableName: &name, Key: c.key("x")})))
 			_, err = c.db.Query(c.ctx, &dynamodb.QueryInput{
 				TableName: &name, KeyConditionExpression: aws.String("pk = :pk"), ExpressionAttributeValues: item{":pk": str("x")},
 			})
 			c.notFound("Query", err)
-			_, err = c.db.Scan(c.ctx, &dynamodb.ScanInput{TableName: &name})
-			c.notFound("Scan", err)
+			c.notFound("Scan", errorOf(c.db.Scan(c.ctx, &dynamodb.ScanInput{TableName: &name})))
 			_, err = c.db.DescribeTimeToLive(c.ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
 			c.notFound("DescribeTimeToLive", err)
-			_, err = c.db.UpdateTimeToLive(c.ctx, timeToLive(name, "expiresAt", true))
-			c.notFound("UpdateTimeToLive", err)
+			c.notFound("UpdateTimeToLive", errorOf(c.db.UpdateTimeToLive(c.ctx, timeToLive(name, "expiresAt", true))))
 		})
 
 		s.check("AKeyWithoutADefinitionOrADefinitionWithoutAKeyIsRefused", func(c *check) {
 			in := tableInput(newTableName())
 			in.AttributeDefinitions = in.AttributeDefinitions[:1]
-			_, err := c.db.CreateTable(c.ctx, in)
-			c.invalid(err)
+			c.invalid(errorOf(c.db.CreateTable(c.ctx, in)))
 			in = tableInput(newTableName())
 			in.KeySchema = in.KeySchema[:1]
-			_, err = c.db.CreateTable(c.ctx, in)
-			c.invalid(err)
+			c.invalid(errorOf(c.db.CreateTable(c.ctx, in)))
 		})
 
 		s.check("TablesAreListedInOrderPageByPage", func(c *check) {
@@ -146,14 +132,9 @@ func TestTables(t *testing.T) {
 			// "TimeToLive is already enabled", or too soon after the last change: either way a caller has to look first, or
 			// take the refusal for success.
 			name := newTableName()
-			_, err := c.db.CreateTable(c.ctx, tableInput(name))
-			c.must(err)
-			defer deleteTable(c.t, c.db, name)
-			awaitTable(c.t, c.db, name)
-			_, err = c.db.UpdateTimeToLive(c.ctx, timeToLive(name, "expiresAt", true))
-			c.must(err)
-			_, err = c.db.UpdateTimeToLive(c.ctx, timeToLive(name, "expiresAt", true))
-			c.invalid(err)
+			createTable(c.t, c.db, tableInput(name))
+			c.must(errorOf(c.db.UpdateTimeToLive(c.ctx, timeToLive(name, "expiresAt", true))))
+			c.invalid(errorOf(c.db.UpdateTimeToLive(c.ctx, timeToLive(name, "expiresAt", true))))
 		})
 
 		s.check("AnExpiredItemIsStillReadUntilItIsDeleted", func(c *check) {

@@ -22,23 +22,20 @@ func TestValues(t *testing.T) {
 
 		s.check("EmptyStringsAndBytesAreValuesToo", func(c *check) {
 			want := item{"a": str(""), "b": binary(""), "m": object(item{"k": str("")})}
-			_, err := c.put("x", want, op{})
-			c.must(err)
+			c.must(errorOf(c.put("x", want, op{})))
 			c.holds("x", want)
 		})
 
 		s.check("AnEmptySetIsRefused", func(c *check) {
 			for _, v := range []value{strs(), nums(), binaries()} {
-				_, err := c.put("x", item{"a": v}, op{})
-				c.invalid(err, "empty")
+				c.invalid(errorOf(c.put("x", item{"a": v}, op{})), "empty")
 			}
 		})
 
 		// AWS documents no order (HowItWorks.NamingRulesDataTypes.html). DynamoDB Local sorts, as the service does.
 		s.check("SetsAreReturnedInAscendingOrder", func(c *check) {
 			c.given("x", item{"s": strs("b", "a", "é", "Z", "aa"), "n": nums("10", "-3", "2", "2.5"), "b": binaries("bb", "a", "b")})
-			_, err := c.update("x", op{update: "ADD s :s, n :n", values: item{":s": strs("0"), ":n": nums("1")}})
-			c.must(err)
+			c.must(errorOf(c.update("x", op{update: "ADD s :s, n :n", values: item{":s": strs("0"), ":n": nums("1")}})))
 			got := c.stored("x")
 			c.sameMembers(got["s"], "0", "Z", "a", "aa", "b", "é")
 			c.sameMembers(got["n"], "-3", "1", "2", "2.5", "10")
@@ -47,8 +44,7 @@ func TestValues(t *testing.T) {
 
 		s.check("ASetWithTheSameMemberTwiceIsRefused", func(c *check) {
 			for _, v := range []value{strs("a", "a"), nums("1", "1.0")} {
-				_, err := c.put("x", item{"a": v}, op{})
-				c.invalid(err, "duplicates")
+				c.invalid(errorOf(c.put("x", item{"a": v}, op{})), "duplicates")
 			}
 		})
 
@@ -62,8 +58,7 @@ func TestValues(t *testing.T) {
 			}
 			c.given("x", item{"a": nested(31)})
 			c.holds("x", item{"a": nested(31)})
-			_, err := c.put("x", item{"a": nested(33)}, op{})
-			c.invalid(err, "Nesting Levels have exceeded supported limits")
+			c.invalid(errorOf(c.put("x", item{"a": nested(33)}, op{})), "Nesting Levels have exceeded supported limits")
 		})
 
 		s.check("AnItemHoldsFourHundredKilobytesAndNoMore", func(c *check) {
