@@ -90,9 +90,7 @@ func TestCapacity(t *testing.T) {
 					}
 				}).ConsumedCapacity
 			}
-			for i := range 20 {
-				put(c, rowKey(i), item{"id": str("w"), "until": n(1_700_000_000)})
-			}
+			c.givenRows(20, item{"id": str("w"), "until": n(1_700_000_000)})
 			units(c, "20 small rows", query(nil), 1)
 			units(c, "20 small rows, eventual", query(func(q *dynamodb.QueryInput) { q.ConsistentRead = nil }), 0.5)
 			units(c, "20 small rows, filtered away", c.query("", item{":no": str("no")}, func(q *dynamodb.QueryInput) {
