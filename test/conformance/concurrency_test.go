@@ -32,30 +32,32 @@ func TestConcurrency(t *testing.T) {
 	}
 
 	onEveryEngine(t, func(s *suite) {
-		s.check("OfConditionalPutsAtOnceExactlyOneWins", func(c *check) {
-			for round := range 5 {
-				sk := fmt.Sprint(round)
-				won := all(c, func(i int) error {
-					_, err := c.put(sk, item{"by": n(i)}, op{condition: "attribute_not_exists(pk)"})
-					return err
-				})
-				c.same("winners", won, 1)
-			}
+		// oneWins states that of writes of an item at once one succeeds.
+		oneWins := func(property string, was item, write func(c *check, sk string, i int) (item, error)) {
+			s.check(property, func(c *check) {
+				for round := range 5 {
+					sk := fmt.Sprint(round)
+					if was != nil {
+						c.given(sk, was)
+					}
+					c.same("winners", all(c, func(i int) error { return errorOf(write(c, sk, i)) }), 1)
+				}
+			})
+		}
+
+		oneWins("OfConditionalPutsAtOnceExactlyOneWins", nil, func(c *check, sk string, i int) (item, error) {
+			return c.put(sk, item{"by": n(i)}, op{condition: "attribute_not_exists(pk)"})
 		})
 
-		s.check("OfConditionalUpdatesAtOnceExactlyOneWins", func(c *check) {
-			for round := range 5 {
-				sk := fmt.Sprint(round)
-				c.given(sk, item{"holders": object(item{})})
-				won := all(c, func(i int) error {
-					_, err := c.update(sk, op{
-						update: "SET holders.#id = :one", condition: "size(holders) < :one",
-						names: map[string]string{"#id": fmt.Sprint("w", i)}, values: item{":one": n(1)},
-					})
-					return err
-				})
-				c.same("winners", won, 1)
-			}
+		oneWins("OfConditionalUpdatesAtOnceExactlyOneWins", item{"holders": object(item{})}, func(c *check, sk string, i int) (item, error) {
+			return c.update(sk, op{
+				update: "SET holders.#id = :one", condition: "size(holders) < :one",
+				names: map[string]string{"#id": fmt.Sprint("w", i)}, values: item{":one": n(1)},
+			})
+		})
+
+		oneWins("DeletesAtOnceOfOneBeatSucceedOnce", item{"beat": n(3)}, func(c *check, sk string, _ int) (item, error) {
+			return c.delete(sk, op{condition: "beat = :seen", values: item{":seen": n(3)}})
 		})
 
 		s.check("UpdatesAtOnceAllCountAndReturnDifferentNumbers", func(c *check) {
@@ -74,18 +76,6 @@ func TestConcurrency(t *testing.T) {
 			}
 			c.same("different numbers", len(seen), writers)
 			c.holds("x", item{"a": n(writers)})
-		})
-
-		s.check("DeletesAtOnceOfOneBeatSucceedOnce", func(c *check) {
-			for round := range 5 {
-				sk := fmt.Sprint(round)
-				c.given(sk, item{"beat": n(3)})
-				won := all(c, func(int) error {
-					_, err := c.delete(sk, op{condition: "beat = :seen", values: item{":seen": n(3)}})
-					return err
-				})
-				c.same("winners", won, 1)
-			}
 		})
 	})
 }
