@@ -85,9 +85,7 @@ func TestCloseAfterEndedContext(t *testing.T) {
 		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 			a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			_ = a.Close(ctx) // it may not have waited for all that runs
+			_ = a.Close(limited(t, 0)) // it may not have waited for all that runs
 			locktest.Is(t, lock.Err(), queuelock.ErrReleased)
 			locktest.Release(t, locktest.Acquire(t, b, waitpolicy.NoWait))
 		}, queuelocktest.WithLatency(5*time.Millisecond))
@@ -105,8 +103,7 @@ func TestCloseAwaitsDo(t *testing.T) {
 		"it returns before the others": {0, time.Minute, 0},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			a, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+			a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 			other := locktest.Must(a.Acquire(t.Context(), queuelock.Key{Entity: "other"}, waitpolicy.NoWait))
 			began, returned := make(chan bool), make(chan error, 1)
 			go func() {
@@ -123,19 +120,17 @@ func TestCloseAwaitsDo(t *testing.T) {
 			<-began
 			next := locktest.LockBy(t, b)
 			time.Sleep(time.Second)
-			ctx, cancel := context.WithTimeout(t.Context(), test.patience)
-			defer cancel()
 			begun := time.Now()
-			err := a.Close(ctx)
+			err := a.Close(limited(t, test.patience))
 			if took := time.Since(begun); took < test.took || took > test.took+time.Second {
 				t.Errorf("Close took %v, want %v", took, test.took)
 			}
 			if late := test.works > test.patience; (err != nil) != late || late && !strings.Contains(err.Error(), "functions of Do still run") {
 				t.Errorf("Close: %v", err)
 			}
+			locktest.Is(t, other.Err(), queuelock.ErrReleased)
 			time.Sleep(5 * time.Second)
 			locktest.Release(t, locktest.Granted(t, "the next", next))
-			locktest.Is(t, other.Err(), queuelock.ErrReleased)
 			locktest.OK(t, <-returned)
 		})
 	}
@@ -162,14 +157,9 @@ func TestCloseWithPanic(t *testing.T) {
 		<-started
 		db.Left.Store(1)
 		time.AfterFunc(time.Second, func() { close(end) })
-		func() {
-			defer func() {
-				if v := recover(); v != "mistake" {
-					t.Errorf("Close panicked with %v", v)
-				}
-			}()
-			_ = c.Close(t.Context())
-		}()
+		if v := recovered(func() { _ = c.Close(t.Context()) }); v != "mistake" {
+			t.Errorf("Close panicked with %v", v)
+		}
 		locktest.OK(t, <-done)
 		held := 0
 		for _, key := range append(keys, locktest.Order) {

@@ -106,14 +106,11 @@ func TestOnExpiringBeforeReturn(t *testing.T) {
 		locktest.InTable(t, what, func(t *testing.T, table *queuelocktest.Table) {
 			a, _ := locktest.Open(t, table, "a", cfg)
 			b, db := locktest.Open(t, table, "b", cfg)
-			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
-			told := newAlarms()
-			done := make(chan locktest.SeveralOutcome, 1)
-			begun := time.Now()
-			go func() {
-				locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, queuelock.OnExpiring(1500*time.Millisecond, told.ring))
-				done <- locktest.SeveralOutcome{Lock: locks, Err: err, At: time.Now()}
-			}()
+			held, told := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b"), newAlarms()
+			begun, expiring := time.Now(), queuelock.OnExpiring(1500*time.Millisecond, told.ring)
+			done := locktest.Background(func() (*queuelock.Locks, error) {
+				return b.AcquireAll(t.Context(), locktest.KeysOf("a", "b"), waitpolicy.Forever, expiring)
+			})
 			time.Sleep(100 * time.Millisecond)
 			cut := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("beat + 1"))
 			time.AfterFunc(test.cut, cut.Remove)

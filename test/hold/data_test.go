@@ -41,14 +41,7 @@ func TestData(t *testing.T) {
 		option := queuelock.WithData(mine)
 		copy(mine, "XXX") // the option has a copy
 		served := locktest.Acquire(t, a, waitpolicy.Forever, option)
-		waiting := make(chan *queuelock.Lock)
-		go func() {
-			lock, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, queuelock.WithData([]byte("job 18")))
-			if err != nil {
-				t.Error(err)
-			}
-			waiting <- lock
-		}()
+		waiting := locktest.LockBy(t, b, queuelock.WithData([]byte("job 18")))
 		time.Sleep(10 * time.Minute) // heartbeats keep it
 		if got := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)); string(got.Serving[0].Data) != "job 17" || len(got.Waiting) != 1 {
 			t.Errorf("%+v", got)
@@ -64,23 +57,18 @@ func TestData(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		locktest.Release(t, served)
-		next := <-waiting // by CLAIM
+		next := locktest.Lock(t, <-waiting) // by CLAIM
 		if got := dataOf(t, table); got != "job 18" {
 			t.Errorf("the next holder shows %q", got)
 		}
 		locktest.Release(t, next)
-		lock := locktest.Acquire(t, plain, waitpolicy.Forever)
-		if entry := locktest.Entries(table)[0]; entry["data"] != nil || entry["dataSet"] != nil {
-			t.Errorf("a holder without data has the entry %s", locktest.PlainItem(entry))
-		}
-		if h := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; h.Data != nil {
-			t.Errorf("%+v", h)
-		}
-		locktest.Release(t, lock)
-		for _, nothing := range [][]byte{nil, {}} {
-			lock := locktest.Acquire(t, plain, waitpolicy.Forever, queuelock.WithData(nothing))
-			if entry := locktest.Entries(table)[0]; entry["data"] != nil {
-				t.Errorf("no data has the entry %s", locktest.PlainItem(entry))
+		for _, opts := range [][]queuelock.AcquireOption{nil, {queuelock.WithData(nil)}, {queuelock.WithData([]byte{})}} {
+			lock := locktest.Acquire(t, plain, waitpolicy.Forever, opts...)
+			if entry := locktest.Entries(table)[0]; entry["data"] != nil || entry["dataSet"] != nil && opts == nil {
+				t.Errorf("a holder without data has the entry %s", locktest.PlainItem(entry))
+			}
+			if h := locktest.Must(a.Viewer().Inspect(t.Context(), locktest.Order)).Serving[0]; h.Data != nil {
+				t.Errorf("%+v", h)
 			}
 			locktest.Release(t, lock)
 		}
@@ -150,8 +138,7 @@ func TestTooMuchData(t *testing.T) {
 // TestConcurrentSetData checks that concurrent calls of SetData leave the data of the call that began last.
 func TestConcurrentSetData(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		lock, db := hold(t, table, queuelock.Config{})
 		first := db.Inject(queuelocktest.HoldRequest().Mentioning("dataSet").Times(1))
 		var wg sync.WaitGroup
 		wg.Go(func() { locktest.Check(t, lock.SetData(t.Context(), []byte("first"))) })

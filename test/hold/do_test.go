@@ -17,28 +17,22 @@ import (
 // TestDo checks that Do releases the lock whatever its function does.
 func TestDo(t *testing.T) {
 	boom := errors.New("boom")
-	for name, f := range map[string]func(context.Context, *queuelock.Lock) error{
-		"nil":             func(context.Context, *queuelock.Lock) error { return nil },
-		"error":           func(context.Context, *queuelock.Lock) error { return boom },
-		"panic":           func(context.Context, *queuelock.Lock) error { panic(boom) },
-		"released inside": func(ctx context.Context, lock *queuelock.Lock) error { return lock.Release(ctx) },
+	for name, test := range map[string]struct {
+		f      func(context.Context, *queuelock.Lock) error
+		err    error
+		panics any
+	}{
+		"nil":             {f: func(context.Context, *queuelock.Lock) error { return nil }},
+		"error":           {f: func(context.Context, *queuelock.Lock) error { return boom }, err: boom},
+		"panic":           {f: func(context.Context, *queuelock.Lock) error { panic(boom) }, panics: boom},
+		"released inside": {f: func(ctx context.Context, lock *queuelock.Lock) error { return lock.Release(ctx) }},
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 			var err error
-			func() {
-				defer func() {
-					if r := recover(); r != nil {
-						if name != "panic" || r != boom {
-							t.Errorf("panic %v", r)
-						}
-						err = boom
-					}
-				}()
-				err = c.Do(t.Context(), locktest.Order, waitpolicy.Forever, f)
-			}()
-			if want := map[bool]error{true: boom}[name == "error" || name == "panic"]; !errors.Is(err, want) || (want == nil) != (err == nil) {
-				t.Errorf("%v, want %v", err, want)
+			panicked := recovered(func() { err = c.Do(t.Context(), locktest.Order, waitpolicy.Forever, test.f) })
+			if panicked != test.panics || !errors.Is(err, test.err) {
+				t.Errorf("%v, and it panicked with %v", err, panicked)
 			}
 			if spent := locktest.Cost(table, func() { locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) }); spent.Sent != 2 {
 				t.Errorf("after Do: %+v, want an idle lock", spent)
@@ -78,9 +72,7 @@ func TestDoReportsLoss(t *testing.T) {
 func TestDoContext(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		err := c.Do(ctx, locktest.Order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
+		err := c.Do(limited(t, time.Hour), locktest.Order, waitpolicy.Forever, func(ctx context.Context, _ *queuelock.Lock) error {
 			if _, ok := ctx.Deadline(); !ok {
 				t.Error("fn's context hides the deadline")
 			}

@@ -3,7 +3,6 @@ package hold_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,8 +30,7 @@ func TestProtectedWrite(t *testing.T) {
 		"conflict":             queuelocktest.Refuse(queuelocktest.TransactionConflict).Times(3),
 	} {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
-			c, db := locktest.Open(t, table, "c", queuelock.Config{})
-			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+			lock, db := hold(t, table, queuelock.Config{})
 			db.Inject(fault.Of("TransactWriteItems"))
 			locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
 			locktest.OK(t, table.Settle(t.Context()))
@@ -47,23 +45,16 @@ func TestProtectedWrite(t *testing.T) {
 // TestWriteAfterLoss checks that a protected write of a lost lock is refused.
 func TestWriteAfterLoss(t *testing.T) {
 	locktest.InTable(t, "evicted", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "stalled", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		other, _ := locktest.Open(t, table, "other", queuelock.Config{})
-		if _, err := other.Viewer().Inspect(t.Context(), locktest.Order); err != nil {
-			t.Fatal(err) // it knows DynamoDB's clock from now on
-		}
+		lock, db := hold(t, table, queuelock.Config{})
+		other, _ := locktest.OpenMet(t, table, "other", queuelock.Config{})
 		condition := lock.Condition()
 		db.Partition()
 		taken := locktest.Acquire(t, other, waitpolicy.Forever)
 		db.Heal()
 
-		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
-		if !errors.Is(err, queuelock.ErrLost) {
-			t.Errorf("a write of a lost lock gave %v", err)
-		}
+		locktest.Is(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)), queuelock.ErrLost)
 		// One that does not ask the lock first is refused by the table.
-		_, err = db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
+		_, err := db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
 			TransactItems: []types.TransactWriteItem{locktest.Deposit(table, nil), {ConditionCheck: &condition}},
 		})
 		canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
@@ -80,14 +71,8 @@ func TestWriteAfterLoss(t *testing.T) {
 		locktest.Is(t, taken.Transact(t.Context(), locktest.Deposit(table, nil)), queuelock.ErrReleased)
 	})
 	locktest.InTable(t, "evicted, and does not know yet", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-		// An operator takes the lock away.
-		locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(table.Name()), Key: lock.Condition().Key,
-			UpdateExpression:          aws.String("SET holders = :none"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
-		}))
+		lock, _ := hold(t, table, queuelock.Config{})
+		locktest.OperatorTakes(t, table)
 		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
 		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Cause != heartbeat.Evicted {
 			t.Errorf("the write gave %v, want a LostError: evicted", err)
@@ -103,18 +88,15 @@ func TestWriteAfterLoss(t *testing.T) {
 
 // TestConcurrentWrites checks that each of several writes that are made at once returns its own outcome, after its own answer.
 func TestConcurrentWrites(t *testing.T) {
-	locktest.InTable(t, "SecondFailsByItsCondition", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		lock, db := hold(t, table, queuelock.Config{})
 		db.Inject(queuelocktest.DelayRequest(time.Second).Of("TransactWriteItems"))
-		first, second := make(chan error, 1), make(chan error, 1)
+		first := make(chan error, 1)
 		go func() { first <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
 		time.Sleep(100 * time.Millisecond)
-		go func() {
-			second <- lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_not_exists(pk)")))
-		}()
+		err := lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_not_exists(pk)")))
 		locktest.OK(t, <-first)
-		if _, canceled := errors.AsType[*types.TransactionCanceledException](<-second); !canceled {
+		if _, canceled := errors.AsType[*types.TransactionCanceledException](err); !canceled {
 			t.Error("a write with a false condition was called made")
 		}
 		locktest.Release(t, lock)
@@ -123,9 +105,8 @@ func TestConcurrentWrites(t *testing.T) {
 
 // TestCallersCondition checks that a protected write fails by the caller's own condition.
 func TestCallersCondition(t *testing.T) {
-	locktest.InTable(t, "own condition", func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		lock, _ := hold(t, table, queuelock.Config{})
 		spent := locktest.Cost(table, func() {
 			err := lock.Transact(t.Context(), locktest.Deposit(table, aws.String("attribute_exists(pk)")))
 			canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
@@ -136,25 +117,20 @@ func TestCallersCondition(t *testing.T) {
 		if spent.Sent != 1 {
 			t.Errorf("a write that can never succeed was sent %d times", spent.Sent)
 		}
-		if err := lock.Err(); err != nil {
-			t.Errorf("the lock has ended by it: %v", err)
-		}
+		locktest.Check(t, lock.Err())
 		locktest.Release(t, lock)
 	})
 }
 
 // TestEndOfContext checks that a protected write ends with its context and with the lock.
 func TestEndOfContext(t *testing.T) {
-	locktest.InTable(t, "context", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		lock, db := hold(t, table, queuelock.Config{})
 		db.Inject(queuelocktest.SwallowRequest().Of("TransactWriteItems"))
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
 		begun := time.Now()
-		err := lock.Transact(ctx, locktest.Deposit(table, nil))
+		err := lock.Transact(limited(t, 20*time.Second), locktest.Deposit(table, nil))
 		// The table was asked: it was not made, and never will be.
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || !errors.Is(err, context.DeadlineExceeded) {
+		if isUnknown(err) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want the context's error, and no unknown outcome", err)
 		}
 		if took := time.Since(begun); took != 20*time.Second {
@@ -174,15 +150,11 @@ func TestEndOfContext(t *testing.T) {
 
 // TestInvalidItems checks that Transact returns an error that names what is wrong with its items.
 func TestInvalidItems(t *testing.T) {
-	locktest.InTable(t, "items", func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		lock, _ := hold(t, table, queuelock.Config{})
 		spent := locktest.Cost(table, func() {
 			for _, n := range []int{0, 100} {
-				err := lock.Transact(t.Context(), make([]types.TransactWriteItem, n)...)
-				if err == nil || !strings.Contains(err.Error(), "between 1 and 99") {
-					t.Errorf("%d items gave %v", n, err)
-				}
+				locktest.Says(t, lock.Transact(t.Context(), make([]types.TransactWriteItem, n)...), "between 1 and 99")
 			}
 		})
 		if spent.Sent != 0 {
@@ -194,7 +166,7 @@ func TestInvalidItems(t *testing.T) {
 
 // TestFenceBesideOrphan checks that an entry that a late TAKE has put back does not pass the fence of its earlier turn.
 func TestFenceBesideOrphan(t *testing.T) {
-	locktest.InTable(t, "a TAKE arrives again", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "c", queuelock.Config{})
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.NoWait)) // the record is there
 		again := db.Inject(queuelocktest.HoldDuplicate().Of("UpdateItem").Times(1))

@@ -1,13 +1,9 @@
 package hold_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
 	"reflect"
-	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,11 +29,10 @@ func expiry(t *testing.T, table *queuelocktest.Table) time.Time {
 	if len(items) != 1 {
 		t.Fatalf("%d items, want the record", len(items))
 	}
-	n, ok := items[0]["expiresAt"].(*types.AttributeValueMemberN)
-	if !ok {
-		return time.Time{}
+	if n := number(items[0]["expiresAt"]); n > 0 {
+		return time.Unix(n, 0)
 	}
-	return time.Unix(locktest.Must(strconv.ParseInt(n.Value, 10, 64)), 0)
+	return time.Time{}
 }
 
 // evictions are those after which the queue becomes idle, of a holder that has crashed.
@@ -126,8 +121,7 @@ func TestForget(t *testing.T) {
 			waiting := locktest.QueueUp(t.Context(), a, waitpolicy.Forever)
 			time.Sleep(time.Minute)
 			locktest.Release(t, held) // the hand-off
-			got := locktest.Lock(t, <-waiting)
-			held = got
+			held = locktest.Lock(t, <-waiting)
 			time.Sleep(time.Minute) // its row is deleted
 		}
 		locktest.Release(t, held)
@@ -168,8 +162,8 @@ func TestForget(t *testing.T) {
 			if ttl == "other" {
 				set(ttl, true)
 			}
-			var log bytes.Buffer
-			a, _ := locktest.Open(t, table, "a", queuelock.Config{Forget: day, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			var log locktest.Journal
+			a, _ := locktest.Open(t, table, "a", queuelock.Config{Forget: day, Logger: log.Logger()})
 			for range 2 {
 				locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
 				synctest.Wait()
@@ -178,8 +172,8 @@ func TestForget(t *testing.T) {
 			if ttl == "expiresAt" {
 				want = 0
 			}
-			if got := strings.Count(log.String(), "not forgotten"); got != want {
-				t.Errorf("reported %d times, want %d: %s", got, want, log.String())
+			if got := log.Count("not forgotten"); got != want {
+				t.Errorf("reported %d times, want %d", got, want)
 			}
 		})
 	}

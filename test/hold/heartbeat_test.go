@@ -1,11 +1,8 @@
 package hold_test
 
 import (
-	"strconv"
 	"testing"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -16,8 +13,7 @@ import (
 func TestExpiredCredentials(t *testing.T) {
 	for _, code := range []queuelocktest.Code{"ExpiredTokenException", "UnrecognizedClientException"} {
 		locktest.InTable(t, string(code), func(t *testing.T, table *queuelocktest.Table) {
-			a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
+			lock, db := hold(t, table, locktest.TenSeconds)
 			begun, expired := time.Now(), db.Inject(queuelocktest.Refuse(code))
 			locktest.Says(t, lock.Release(t.Context()), "release", string(code))
 			if took := time.Since(begun); took < locktest.TTL*3/4 || took > locktest.TTL || expired.Fired() < 5 {
@@ -52,15 +48,7 @@ func TestIdleClient(t *testing.T) {
 				if counts := db.Counts().Sub(before); counts.Total().Sent != test.sent {
 					t.Errorf("%v: %d requests", wait, counts.Total().Sent)
 				}
-				end := func() time.Time {
-					entry := locktest.Entries(table)[0]
-					until, ok := entry["until"].(*types.AttributeValueMemberN)
-					if !ok {
-						return time.Time{}
-					}
-					return time.UnixMilli(locktest.Must(strconv.ParseInt(until.Value, 10, 64)))
-				}
-				left := time.Until(end())
+				left := time.Until(time.UnixMilli(number(locktest.Entries(table)[0]["until"])))
 				if least := locktest.TTL - 10*time.Millisecond; left < least || left > locktest.TTL+3*time.Second {
 					t.Errorf("%v: the lease of %v ends after %v", wait, locktest.TTL, left)
 				}

@@ -1,16 +1,12 @@
 package hold_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/queuelock/queuelock"
+	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
@@ -24,13 +20,10 @@ func TestIsLocked(t *testing.T) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
 		is := func(want bool, when string) {
 			t.Helper()
-			before := db.Counts()
-			if locktest.Locked(t, watcher) != want {
-				t.Errorf("%s: want locked %t", when, want)
-			}
-			spent := db.Counts().Sub(before)
-			if all := spent.Total(); spent["GetItem"].Sent != 1 || all.Sent != 1 || all.ReadUnits != 1 {
-				t.Errorf("%s: it cost %+v, want one read", when, spent)
+			locked := false
+			spent := locktest.CostTo(db, func() { locked = locktest.Locked(t, watcher) })
+			if locked != want || spent.Sent != 1 || spent.ReadUnits != 1 {
+				t.Errorf("%s: locked %t for %+v, want %t for one read", when, locked, spent, want)
 			}
 		}
 		is(false, "never used")
@@ -98,22 +91,17 @@ func TestIsLockedRefusals(t *testing.T) {
 		_, err := c.IsLocked(t.Context(), queuelock.Key{Entity: "e", Reason: "a/b"})
 		locktest.Says(t, err, `"a/b"`, "slash")
 		locktest.SentNothing(t, db)
-		item := locktest.RecordKey()
-		item["ticketNumber"] = &types.AttributeValueMemberS{Value: "seven"}
-		locktest.Must(db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(table.Name()), Item: item}))
+		locktest.Write(t, table, av.With(locktest.RecordKey(), av.Item{"ticketNumber": av.Str("seven")}))
 		is, err := c.IsLocked(t.Context(), locktest.Order)
 		if _, malformed := errors.AsType[*queue.MalformedError](err); !malformed || is {
 			t.Errorf("a malformed record: %v, %v", is, err)
 		}
 		db.Partition()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if is, err := c.IsLocked(ctx, locktest.Order); err == nil || is {
+		if is, err := c.IsLocked(limited(t, time.Second), locktest.Order); err == nil || is {
 			t.Errorf("without an answer: %v, %v", is, err)
 		}
 		locktest.OK(t, c.Close(t.Context()))
-		if _, err := c.IsLocked(t.Context(), locktest.Order); !errors.Is(err, queuelock.ErrClosed) {
-			t.Errorf("after Close: %v", err)
-		}
+		_, err = c.IsLocked(t.Context(), locktest.Order)
+		locktest.Is(t, err, queuelock.ErrClosed)
 	})
 }

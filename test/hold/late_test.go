@@ -1,8 +1,6 @@
 package hold_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -68,7 +66,7 @@ func TestSplitOfLateCopy(t *testing.T) {
 // A copy of a refused transaction was made, and cannot be repeated to see whether it is
 // visible: the caller has lost its rights. The lock is released all the same, with a warning.
 func TestReleaseBehindLateCopy(t *testing.T) {
-	locktest.InTable(t, "Unsettled", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, db := locktest.OpenMet(t, table, "a", queuelock.Config{TTL: time.Hour})
 		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -95,15 +93,12 @@ func putOf(table *queuelocktest.Table, name string, condition *string) types.Tra
 // An UpdateAndRelease without an answer arrives while a later transaction of the lock is
 // being committed. It must not let in a holder that does not see that one's items.
 func TestSplitBesideLateUpdate(t *testing.T) {
-	locktest.InTable(t, "StaysHeld", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		u, key, _ := locktest.NewOrder(t, table)
 		c, db := locktest.OpenMet(t, table, "c", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
 		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
 		late := db.Inject(locktest.UpdatesOfItems(queuelocktest.HoldRequest().LandingAnyway()))
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		_, err := lock.UpdateAndRelease(ctx, locktest.AddOne())
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
+		if _, err := lock.UpdateAndRelease(limited(t, 3*time.Second), locktest.AddOne()); !isUnknown(err) {
 			t.Fatalf("got %v", err)
 		}
 		db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))

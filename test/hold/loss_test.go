@@ -6,22 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/heartbeat"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
-	"github.com/queuelock/queuelock/waitpolicy"
 )
 
 // TestLossDuringHang checks that a loss is reported before the lease ends while requests hang.
 func TestLossDuringHang(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		lock, db := hold(t, table, locktest.TenSeconds)
 		granted := time.Now()
 		db.Inject(queuelocktest.SwallowRequest())
 		<-lock.Context().Done()
@@ -38,14 +32,8 @@ func TestLossDuringHang(t *testing.T) {
 // TestCauseOfLoss checks that every loss reports its cause.
 func TestCauseOfLoss(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		lock := locktest.Acquire(t, c, waitpolicy.Forever)
-		// An operator takes it away.
-		locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(table.Name()), Key: locktest.RecordKey(),
-			UpdateExpression:          aws.String("SET holders = :none"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":none": &types.AttributeValueMemberM{}},
-		}))
+		lock, _ := hold(t, table, locktest.TenSeconds)
+		locktest.OperatorTakes(t, table)
 		<-lock.Context().Done()
 		for _, err := range []error{lock.Err(), context.Cause(lock.Context()), lock.Release(t.Context()), lock.Release(t.Context())} {
 			lost, ok := errors.AsType[*queuelock.LostError](err)

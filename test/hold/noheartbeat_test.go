@@ -15,10 +15,8 @@ import (
 
 func TestNoHeartbeat(t *testing.T) {
 	const left = locktest.TTL * 9 / 10 // to the owner's deadline
-	// take returns a lock without heartbeats, and its client's table.
 	take := func(t *testing.T, table *queuelocktest.Table, opts ...queuelock.AcquireOption) (*queuelock.Lock, *queuelocktest.Client) {
-		c, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		return locktest.Acquire(t, c, waitpolicy.NoWait, append(opts, queuelock.NoHeartbeat())...), db
+		return hold(t, table, locktest.TenSeconds, append(opts, queuelock.NoHeartbeat())...)
 	}
 	end := func(t *testing.T, lock *queuelock.Lock) {
 		t.Helper()
@@ -37,8 +35,8 @@ func TestNoHeartbeat(t *testing.T) {
 	for name, opts := range map[string][]queuelock.AcquireOption{
 		"Alone": nil, "Shared": {queuelock.Shared()}, "OfManyPermits": {queuelock.Permits(5)},
 	} {
-		locktest.InBubble(t, "SendsNothing/"+name, func(t *testing.T) {
-			begun, table := time.Now(), queuelocktest.NewTable(t)
+		locktest.InTable(t, "SendsNothing/"+name, func(t *testing.T, table *queuelocktest.Table) {
+			begun := time.Now()
 			lock, db := take(t, table, opts...)
 			sent := db.Counts().Total().Sent
 			end(t, lock)
@@ -49,8 +47,8 @@ func TestNoHeartbeat(t *testing.T) {
 			lostBy(t, lock, heartbeat.Expired)
 		})
 	}
-	locktest.InBubble(t, "KeepsOthersOutUntilItsEnd", func(t *testing.T) {
-		begun, table := time.Now(), queuelocktest.NewTable(t)
+	locktest.InTable(t, "KeepsOthersOutUntilItsEnd", func(t *testing.T, table *queuelocktest.Table) {
+		begun := time.Now()
 		lock, _ := take(t, table)
 		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 		next := <-locktest.QueueUp(t.Context(), b, waitpolicy.For(time.Minute))
@@ -59,8 +57,8 @@ func TestNoHeartbeat(t *testing.T) {
 		}
 		locktest.Release(t, next.Lock)
 	})
-	locktest.InBubble(t, "ExtendRenews", func(t *testing.T) {
-		begun, table := time.Now(), queuelocktest.NewTable(t)
+	locktest.InTable(t, "ExtendRenews", func(t *testing.T, table *queuelocktest.Table) {
+		begun := time.Now()
 		lock, db := take(t, table)
 		sent := db.Counts().Total().Sent
 		time.Sleep(8 * time.Second)

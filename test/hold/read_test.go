@@ -1,7 +1,6 @@
 package hold_test
 
 import (
-	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -21,11 +20,10 @@ func readOf(table *queuelocktest.Table, key map[string]types.AttributeValue) typ
 }
 
 func TestLockGet(t *testing.T) {
-	locktest.InTable(t, "ItemsInOrder", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		lock, db := hold(t, table, queuelock.Config{})
 		locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
-		account := locktest.Deposit(table, nil).Update.Key
+		account := av.Item(locktest.Account())
 		db.Inject(queuelocktest.Refuse(queuelocktest.TransactionConflict).Of("TransactGetItems").Times(2))
 		read, err := lock.Get(t.Context(), readOf(table, av.With(account, av.Item{"pk": av.Str("nothing")})), readOf(table, account))
 		if err != nil || len(read) != 2 || read[0] != nil || !reflect.DeepEqual(read[1]["amount"], av.Num(1)) {
@@ -38,9 +36,8 @@ func TestLockGet(t *testing.T) {
 		_, err = lock.Get(t.Context())
 		locktest.Says(t, err, "between 1 and 100")
 		locktest.Release(t, lock)
-		if _, err := lock.Get(t.Context(), readOf(table, account)); !errors.Is(err, queuelock.ErrReleased) {
-			t.Errorf("after the release: %v", err)
-		}
+		_, err = lock.Get(t.Context(), readOf(table, account))
+		locktest.Is(t, err, queuelock.ErrReleased)
 	})
 }
 

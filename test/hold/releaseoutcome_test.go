@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -32,7 +31,7 @@ func TestOutcomeAfterSuspend(t *testing.T) {
 			done <- err
 		}()
 		<-second.Reached()
-		endLeaseOf(t, u, key)
+		u.Put(ended(u.Get(key), "lock_"))
 		other := locktest.LockItem(t, b, u.Key(key), waitpolicy.Forever)
 		locktest.Updated(t, other, locktest.AddOne())
 		second.Release()
@@ -57,8 +56,7 @@ func TestOutcomeAfterSuspend(t *testing.T) {
 		locktest.Acquire(t, b, waitpolicy.Forever)
 		endLeasesOf(t, table)
 		locktest.Release(t, locktest.Acquire(t, c, waitpolicy.Forever))
-		err := lock.Release(t.Context())
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown || errors.Is(err, queuelock.ErrLost) {
+		if err := lock.Release(t.Context()); !isUnknown(err) || errors.Is(err, queuelock.ErrLost) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -67,47 +65,36 @@ func TestOutcomeAfterSuspend(t *testing.T) {
 // endLeasesOf lets the leases in the order's record end, for others alone.
 func endLeasesOf(t *testing.T, table *queuelocktest.Table) {
 	t.Helper()
-	for _, i := range table.Items() {
-		endLeases(t, table.Client("operator"), table.Name(), av.Item{"pk": i["pk"], "sk": i["sk"]}, i, "")
-	}
+	record, _ := locktest.Record(t, table)
+	locktest.Write(t, table, ended(record, ""))
 }
 
-func endLeaseOf(t *testing.T, u locktest.ItemTable, key av.Item) {
-	t.Helper()
-	endLeases(t, u.DB, u.Name, key, u.Get(key), "lock_")
-}
-
-func endLeases(t *testing.T, db *queuelocktest.Client, name string, key, now av.Item, prefix string) {
-	t.Helper()
-	holders, _ := now[prefix+"holders"].(*types.AttributeValueMemberM)
-	if holders == nil {
-		return
+// ended returns an item whose leases have ended.
+func ended(item av.Item, prefix string) av.Item {
+	if holders, ok := item[prefix+"holders"].(*types.AttributeValueMemberM); ok {
+		for _, entry := range holders.Value {
+			entry.(*types.AttributeValueMemberM).Value["until"] = av.Num(1)
+		}
 	}
-	for id := range holders.Value {
-		locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(name), Key: key, UpdateExpression: aws.String("SET #h.#id.#u = :past"),
-			ExpressionAttributeNames:  map[string]string{"#h": prefix + "holders", "#id": id, "#u": "until"},
-			ExpressionAttributeValues: av.Item{":past": av.Num(1)},
-		}))
-	}
+	return item
 }
 
 // A client that retries on its own hears the refusal of its own success.
 func TestOutcomeOfRepeatingClient(t *testing.T) {
-	locktest.InTable(t, "ReleaseIsNil", func(t *testing.T, table *queuelocktest.Table) {
-		again := false
+	again := false
+	open := func(table *queuelocktest.Table) *queuelock.Client {
+		again = false
 		db := locktest.Repeating{Client: table.Client("c"), Again: func(*dynamodb.UpdateItemInput) bool { return again }}
-		c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{}))
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		return locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{}))
+	}
+	locktest.InTable(t, "ReleaseIsNil", func(t *testing.T, table *queuelocktest.Table) {
+		lock := locktest.Acquire(t, open(table), waitpolicy.NoWait)
 		again = true
 		locktest.Release(t, lock)
 	})
 	locktest.InTable(t, "UpdateAndReleaseIsMade", func(t *testing.T, table *queuelocktest.Table) {
 		u, key, _ := locktest.NewOrder(t, table)
-		again := false
-		db := locktest.Repeating{Client: table.Client("c"), Again: func(*dynamodb.UpdateItemInput) bool { return again }}
-		c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{}))
-		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait)
+		lock := locktest.LockItem(t, open(table), u.Key(key), waitpolicy.NoWait)
 		again = true
 		locktest.Updated(t, lock, locktest.AddOne())
 		if got := u.Get(key)["amount"]; !reflect.DeepEqual(got, av.Num(101)) {

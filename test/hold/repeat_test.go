@@ -3,8 +3,6 @@ package hold_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +16,7 @@ import (
 // TestReleaseTwice checks that a second Release returns nil, and concurrent calls of Release agree.
 func TestReleaseTwice(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.Forever)
+		lock, db := hold(t, table, queuelock.Config{})
 		before := db.Counts()
 		results := make(chan error)
 		for range 5 {
@@ -60,9 +57,7 @@ func TestReleaseRepeatedTooLate(t *testing.T) {
 		lock := locktest.Acquire(t, a, waitpolicy.Forever)
 		db.Partition()
 		locktest.Says(t, lock.Release(t.Context()), "release", "1m0s")
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // past the end on all clocks
-		defer cancel()
-		locktest.Says(t, lock.Release(ctx), "release", "1m0s")
+		locktest.Says(t, lock.Release(limited(t, 10*time.Second)), "release", "1m0s") // past the end on all clocks
 		time.Sleep(5 * time.Second)
 		db.Heal()
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever))
@@ -73,7 +68,7 @@ func TestReleaseRepeatedTooLate(t *testing.T) {
 // TestReleaseAfterEndedContext checks that Release works with a context that has ended, as a deferred one often gets.
 func TestReleaseAfterEndedContext(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := locktest.Open(t, table, "a", queuelock.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		c, _ := locktest.Open(t, table, "a", queuelock.Config{})
 		ctx, cancel := context.WithCancel(t.Context())
 		lock := locktest.Acquire(t, c, waitpolicy.Forever)
 		cancel()
@@ -85,16 +80,13 @@ func TestReleaseAfterEndedContext(t *testing.T) {
 // TestReleaseContext checks that Release does not wait for another call past the end of its context.
 func TestReleaseContext(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "a", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		lock, db := hold(t, table, queuelock.Config{})
 		db.Inject(queuelocktest.SwallowRequest())
 		first := make(chan error)
 		go func() { first <- lock.Release(context.Background()) }()
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
 		begun := time.Now()
-		if err := lock.Release(ctx); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		if err := lock.Release(limited(t, time.Second)); !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 		if took := time.Since(begun); took > 7*time.Second {

@@ -2,7 +2,6 @@ package hold_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -28,18 +27,13 @@ import (
 func TestSplitTransactions(t *testing.T) {
 	clients, turns := 4, locktest.Scaled(25, 8)
 	const window = 50 * time.Millisecond
-	for split, opt := range map[string]queuelocktest.Option{
-		"WhenAllTakeMilliseconds": queuelocktest.WithSplitTransactions(window, 0, 1),
-		"WhenSomeTakeSeconds":     queuelocktest.WithSplitTransactions(window, 0.05, 2),
+	for split, opts := range map[string][]queuelocktest.Option{
+		"WhenAllTakeMilliseconds": {queuelocktest.WithSplitTransactions(window, 0, 1)},
+		"WhenSomeTakeSeconds":     {queuelocktest.WithSplitTransactions(window, 0.05, 2)},
 		"WhenTheRecordIsFirst":    nil,
 	} {
-		locktest.InBubble(t, split, func(t *testing.T) {
-			opts := []queuelocktest.Option{queuelocktest.WithLatency(4 * time.Millisecond)}
-			if opt != nil {
-				opts = append(opts, opt)
-			}
-			table := queuelocktest.NewTable(t, opts...)
-			if opt == nil {
+		locktest.InTable(t, split, func(t *testing.T, table *queuelocktest.Table) {
+			if opts == nil {
 				table.Inject(queuelocktest.SplitTransaction(20*time.Millisecond, 0)) // the record's item is the last
 			}
 			var all sync.WaitGroup
@@ -66,7 +60,7 @@ func TestSplitTransactions(t *testing.T) {
 			if got := locktest.Balance(table); got != strconv.Itoa(clients*turns) {
 				t.Errorf("%s of %d updates survived", got, clients*turns)
 			}
-		})
+		}, append(opts, queuelocktest.WithLatency(4*time.Millisecond))...)
 	}
 }
 
@@ -77,15 +71,9 @@ func increment(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Clien
 		t.Error(err)
 		return types.TransactWriteItem{}
 	}
-	amount := 0
-	if was, ok := out.Item["amount"].(*types.AttributeValueMemberN); ok {
-		if amount, err = strconv.Atoi(was.Value); err != nil {
-			t.Error(err)
-		}
-	}
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: aws.String(table.Name()), Key: locktest.Account(), UpdateExpression: aws.String("SET amount = :next"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":next": &types.AttributeValueMemberN{Value: strconv.Itoa(amount + 1)}},
+		ExpressionAttributeValues: av.Item{":next": av.Num(number(out.Item["amount"]) + 1)},
 	}}
 }
 
@@ -134,10 +122,7 @@ func TestSplitAfterEviction(t *testing.T) {
 func giveUp(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, lock *queuelock.Lock) {
 	t.Helper()
 	db.Inject(queuelocktest.SplitTransaction(15*time.Second, 0).Times(1))
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-	defer cancel()
-	err := lock.Transact(ctx, increment(t, table, db))
-	if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
+	if err := lock.Transact(limited(t, 3*time.Second), increment(t, table, db)); !isUnknown(err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -145,11 +130,8 @@ func giveUp(t *testing.T, table *queuelocktest.Table, db *queuelocktest.Client, 
 // openDateless returns a client whose answers have no dates.
 func openDateless(t *testing.T, table *queuelocktest.Table, cfg queuelock.Config) (*queuelock.Client, *queuelocktest.Client) {
 	t.Helper()
-	db := table.Client("a")
-	o := db.Options()
-	o.HTTPClient = dateless{o.HTTPClient}
-	c := locktest.Must(queuelock.New(dynamodb.New(o), table.Name(), cfg))
-	return c, db
+	db := table.Client("a", func(o *dynamodb.Options) { o.HTTPClient = dateless{o.HTTPClient} })
+	return locktest.Must(queuelock.New(db, table.Name(), cfg)), db
 }
 
 // dateless removes the dates of answers, as some proxies do.
@@ -166,7 +148,7 @@ func (d dateless) Do(r *http.Request) (*http.Response, error) {
 // A client that does not know DynamoDB's time releases a lock while a transaction of it is
 // being committed. The next holder must not compare the time of its host with DynamoDB's.
 func TestSplitWithoutTime(t *testing.T) {
-	locktest.InTable(t, "Unsettled", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, db := openDateless(t, table, queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: time.Hour, RequestTimeout: time.Second})
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -185,7 +167,7 @@ func TestSplitWithoutTime(t *testing.T) {
 
 // Holders that share remove such a time when it was there for a whole minute of their own turn.
 func TestSplitWithoutTimeShared(t *testing.T) {
-	locktest.InTable(t, "Removed", func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, db := openDateless(t, table, queuelock.Config{RequestTimeout: time.Second})
 		b, _ := locktest.OpenMet(t, table, "b", queuelock.Config{})
 		lock := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(2))
@@ -214,9 +196,8 @@ func TestSplitWithoutTimeShared(t *testing.T) {
 // keeps few times, and the latest of them.
 func TestUnsettledBounded(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"OneByOne": 5 * time.Millisecond, "AtOnce": 0} {
-		locktest.InBubble(t, name, func(t *testing.T) {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			const many = 30
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(time.Millisecond))
 			cfg := queuelock.Config{RequestTimeout: time.Second}
 			undated, db := openDateless(t, table, cfg)
 			dated, met := locktest.OpenMet(t, table, "dated", cfg)
@@ -231,12 +212,7 @@ func TestUnsettledBounded(t *testing.T) {
 			for i, lock := range locks {
 				all.Go(func() {
 					time.Sleep(time.Duration(i) * 20 * time.Millisecond)
-					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-					defer cancel()
-					err := lock.Transact(ctx, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(table.Name()), Item: map[string]types.AttributeValue{
-						"pk": &types.AttributeValueMemberS{Value: "account"}, "sk": &types.AttributeValueMemberS{Value: strconv.Itoa(i)},
-					}}})
-					if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); !unknown {
+					if err := lock.Transact(limited(t, 2*time.Second), putOf(table, strconv.Itoa(i), nil)); !isUnknown(err) {
 						t.Errorf("got %v", err)
 					}
 				})
@@ -261,7 +237,7 @@ func TestUnsettledBounded(t *testing.T) {
 				t.Error("the transactions are taken for settled")
 			}
 			locktest.Release(t, next)
-		})
+		}, queuelocktest.WithLatency(time.Millisecond))
 	}
 }
 
@@ -274,30 +250,27 @@ func TestSplitBesideHolder(t *testing.T) {
 		"ReleaseAnswerLost": queuelocktest.LoseResponse(),
 		"ReleaseTwice":      queuelocktest.Duplicate(5 * time.Second),
 	} {
-		fault = fault.Mentioning("unsettled").Times(1)
-		locktest.InBubble(t, name+"/Unseen", func(t *testing.T) { testSplitBesideHolder(t, fault, 0) })
-		locktest.InBubble(t, name+"/SeenByHeartbeat", func(t *testing.T) { testSplitBesideHolder(t, fault, 10*time.Second) })
+		for seen, later := range map[string]time.Duration{"Unseen": 0, "SeenByHeartbeat": 10 * time.Second} {
+			locktest.InTable(t, name+"/"+seen, func(t *testing.T, table *queuelocktest.Table) {
+				cfg := queuelock.Config{TTL: 20 * time.Second, RequestTimeout: time.Second}
+				a, db := locktest.OpenMet(t, table, "a", cfg)
+				b, _ := locktest.OpenMet(t, table, "b", cfg)
+				first := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(2))
+				second := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2))
+				giveUp(t, table, db, first)
+				met := db.Inject(fault.Mentioning("unsettled").Times(1))
+				locktest.Release(t, first)
+				if met.Fired() != 1 {
+					t.Error("the release does not add the time")
+				}
+				time.Sleep(later)
+				locktest.Release(t, second)
+				next := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2))
+				if !next.Unsettled() {
+					t.Error("the transaction is taken for settled")
+				}
+				locktest.Release(t, next)
+			})
+		}
 	}
-}
-
-func testSplitBesideHolder(t *testing.T, fault queuelocktest.Fault, later time.Duration) {
-	table := queuelocktest.NewTable(t)
-	cfg := queuelock.Config{TTL: 20 * time.Second, RequestTimeout: time.Second}
-	a, db := locktest.OpenMet(t, table, "a", cfg)
-	b, _ := locktest.OpenMet(t, table, "b", cfg)
-	first := locktest.Acquire(t, a, waitpolicy.NoWait, queuelock.Permits(2))
-	second := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2))
-	giveUp(t, table, db, first)
-	met := db.Inject(fault)
-	locktest.Release(t, first)
-	if met.Fired() != 1 {
-		t.Error("the release does not add the time")
-	}
-	time.Sleep(later)
-	locktest.Release(t, second)
-	next := locktest.Acquire(t, b, waitpolicy.NoWait, queuelock.Permits(2))
-	if !next.Unsettled() {
-		t.Error("the transaction is taken for settled")
-	}
-	locktest.Release(t, next)
 }

@@ -23,8 +23,7 @@ import (
 // TestUnknownOutcome checks that a protected write of unknown outcome is never reported as lost.
 func TestUnknownOutcome(t *testing.T) {
 	locktest.InTable(t, "it was made", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 10 * time.Second})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		lock, db := hold(t, table, locktest.TenSeconds)
 		db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
 		db.Inject(queuelocktest.LoseRequest())
 		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
@@ -38,8 +37,7 @@ func TestUnknownOutcome(t *testing.T) {
 		}
 	})
 	locktest.InTable(t, "a throttle proves nothing", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 10 * time.Second})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		lock, db := hold(t, table, locktest.TenSeconds)
 		db.Inject(queuelocktest.Refuse(queuelocktest.Throttling))
 		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
 		if unknown, ok := errors.AsType[*queuelock.UnknownOutcomeError](err); !ok || !errors.Is(unknown.End, queuelock.ErrLost) {
@@ -49,7 +47,6 @@ func TestUnknownOutcome(t *testing.T) {
 	locktest.InTable(t, "a transport that sends it again proves nothing", func(t *testing.T, table *queuelocktest.Table) {
 		db := table.Client("c", func(o *dynamodb.Options) { o.HTTPClient = twice{o.HTTPClient} })
 		c := locktest.Must(queuelock.New(db, table.Name(), queuelock.Config{}))
-		defer c.Close(t.Context())
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 		lost := db.Inject(queuelocktest.LoseResponse().Of("TransactWriteItems").Times(1))
 		denied := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("TransactWriteItems").Times(1).Where(func(queuelocktest.Request) bool { return lost.Fired() > 0 }))
@@ -60,13 +57,11 @@ func TestUnknownOutcome(t *testing.T) {
 		locktest.Release(t, lock)
 	})
 	locktest.InTable(t, "no rights", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		lock, db := hold(t, table, queuelock.Config{})
 		denied := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("TransactWriteItems"))
-		before := db.Counts()
-		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
-		sent := db.Counts().Sub(before).Total().Sent
-		if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || denied.Fired() != 1 || sent != 2 { // and SETTLE
+		var err error
+		sent := locktest.CostTo(db, func() { err = lock.Transact(t.Context(), locktest.Deposit(table, nil)) }).Sent
+		if isUnknown(err) || denied.Fired() != 1 || sent != 2 { // and SETTLE
 			t.Errorf("got %v after %d requests", err, sent)
 		}
 		locktest.Says(t, err, "AccessDenied")
@@ -95,22 +90,20 @@ func TestTransactToken(t *testing.T) {
 	// long as DynamoDB remembers the token.
 	for outage, want := range map[time.Duration]bool{8 * time.Minute: false, 10 * time.Minute: true} {
 		locktest.InTable(t, fmt.Sprintf("RefusedByAnotherHolder/after %v", outage), func(t *testing.T, table *queuelocktest.Table) {
-			c, db := locktest.Open(t, table, "c", queuelock.Config{TTL: 2 * time.Hour})
+			lock, db := hold(t, table, queuelock.Config{TTL: 2 * time.Hour})
 			others, _ := locktest.Open(t, table, "others", queuelock.Config{TTL: 2 * time.Hour})
-			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 			out := db.Inject(queuelocktest.LoseRequest().Of("TransactWriteItems"))
 			time.AfterFunc(outage, out.Remove)
 			done := make(chan error, 1)
 			go func() { done <- lock.Transact(t.Context(), locktest.Deposit(table, nil)) }()
 			time.Sleep(time.Minute)
 			for range 2 {
-				state := locktest.Must(others.Viewer().Inspect(t.Context(), locktest.Order))
-				locktest.OK(t, others.Operator().Evict(t.Context(), locktest.Order, state.Serving[0]))
+				locktest.OK(t, evict(t.Context(), others))
 				locktest.Acquire(t, others, waitpolicy.NoWait)
 			}
 			err := <-done
-			if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown != want || !want && !errors.Is(err, queuelock.ErrLost) {
-				t.Errorf("got %v, which is unknown: %v", err, unknown)
+			if isUnknown(err) != want || !want && !errors.Is(err, queuelock.ErrLost) {
+				t.Errorf("got %v, which is unknown: %v", err, isUnknown(err))
 			}
 			if locktest.Balance(table) != "0" {
 				t.Errorf("it was made after its lock was evicted: %s", locktest.Balance(table))
@@ -118,8 +111,7 @@ func TestTransactToken(t *testing.T) {
 		})
 	}
 	locktest.InTable(t, "NewAfterACancellation", func(t *testing.T, table *queuelocktest.Table) {
-		c, db := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		lock, db := hold(t, table, queuelock.Config{})
 		tokens := map[any]bool{}
 		db.Inject(queuelocktest.DelayRequest(0).Of("TransactWriteItems").Where(func(r queuelocktest.Request) bool {
 			tokens[r.Body["ClientRequestToken"]] = true
@@ -136,8 +128,7 @@ func TestTransactToken(t *testing.T) {
 // TestMissingTableOfCaller checks that an error about a table of the caller's does not blame that of the lock.
 func TestMissingTableOfCaller(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
-		lock := locktest.Acquire(t, c, waitpolicy.NoWait)
+		lock, _ := hold(t, table, queuelock.Config{})
 		item := locktest.Deposit(table, nil)
 		item.Update.TableName = aws.String("ordres")
 		err := lock.Transact(t.Context(), item)
@@ -153,25 +144,20 @@ func TestMissingTableOfCaller(t *testing.T) {
 
 // TestEndedContext checks that nothing is sent for a context that has ended, and no unknown outcome is reported.
 func TestEndedContext(t *testing.T) {
-	for name, end := range map[error]func(context.Context) (context.Context, context.CancelFunc){
-		context.Canceled: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			cancel()
-			return ctx, cancel
-		},
-		context.DeadlineExceeded: func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 0) },
-	} {
-		locktest.InTable(t, name.Error(), func(t *testing.T, table *queuelocktest.Table) {
+	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
+		locktest.InTable(t, end.Error(), func(t *testing.T, table *queuelocktest.Table) {
 			c, _ := locktest.Open(t, table, "c", locktest.SharedScope)
 			both := locktest.AcquireAll(t, c, waitpolicy.NoWait, "x", "y")
-			ctx, cancel := end(t.Context())
-			defer cancel()
+			ctx, cancel := context.WithCancel(t.Context())
+			if cancel(); end == context.DeadlineExceeded {
+				ctx = limited(t, 0)
+			}
 			for what, transact := range map[string]func(context.Context, ...types.TransactWriteItem) error{
 				"Lock.Transact": both.All()[0].Transact, "Locks.Transact": both.Transact,
 			} {
 				var err error
 				spent := locktest.Cost(table, func() { err = transact(ctx, locktest.Deposit(table, nil)) })
-				if _, unknown := errors.AsType[*queuelock.UnknownOutcomeError](err); unknown || !errors.Is(err, name) {
+				if isUnknown(err) || !errors.Is(err, end) {
 					t.Errorf("%s: %v", what, err)
 				}
 				locktest.Says(t, err, `queuelock: "x" (lock): transact: nothing was sent: `)
@@ -213,14 +199,9 @@ func TestTransactPanic(t *testing.T) {
 			b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 			db.Inject(queuelocktest.SplitTransaction(window, 0).Times(1)) // the account's item late, the record at once
-			func() {
-				defer func() {
-					if recover() == nil {
-						t.Error("the client did not panic")
-					}
-				}()
-				_ = lock.Transact(t.Context(), locktest.Deposit(table, nil))
-			}()
+			if recovered(func() { _ = lock.Transact(t.Context(), locktest.Deposit(table, nil)) }) == nil {
+				t.Error("the client did not panic")
+			}
 			locktest.Release(t, lock)
 			next := locktest.Acquire(t, b, waitpolicy.Forever)
 			before, unsettled := locktest.Balance(table), next.Unsettled()
