@@ -2,6 +2,7 @@ package properties_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -115,9 +116,8 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestRoundTripDrift checks that the bounds allow for drift during the round trip. The
-// server reads its clock at the very end of a second and at the very start of a long
-// round trip, during which it runs ahead.
+// TestRoundTripDrift checks that the bounds allow for drift: the server reads its clock at the very end of a second and at the
+// very start of a long round trip, during which it runs ahead.
 func TestRoundTripDrift(t *testing.T) {
 	s := server{epoch: epoch, offset: time.Second - time.Nanosecond, ppm: 200}
 	received := epoch.Add(20 * time.Minute) // so long that drift exceeds what hosts may differ by
@@ -127,8 +127,7 @@ func TestRoundTripDrift(t *testing.T) {
 	}
 }
 
-// TestBoundsBelowASecond checks that answers at many phases narrow the bounds below a
-// second.
+// TestBoundsBelowASecond checks that answers at many phases narrow the bounds.
 func TestBoundsBelowASecond(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, 200)
@@ -167,9 +166,8 @@ func bounds(t *rapid.T, e *heartbeat.Clock, at time.Time) (earliest, latest time
 	return earliest, latest
 }
 
-// TestDrift checks that bounds widen by the drift alone. Every answer of a clock within
-// what is allowed for leaves the intersection of what was known with what the answer
-// says: the bounds never widen but by the drift, and not by more than that.
+// TestDrift checks that bounds widen by the drift alone: every answer of a clock within what is allowed for leaves the
+// intersection of what was known with what the answer says.
 func TestDrift(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
@@ -201,27 +199,15 @@ func TestDrift(t *testing.T) {
 	})
 }
 
-func earliest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
+func earliest(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
 
-func latest(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
-}
+func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // lease is the length of a lease to judge.
 const lease = time.Minute
 
-// TestContradiction checks that after a contradiction the bounds allow for both answers.
-// Two answers of which no clock can have given both leave all that either allows, no less
-// and no more; and for the length of a lease, from the answer that decides between them,
-// the earliest is not good enough to end one.
+// TestContradiction checks that two answers of which no clock can have given both leave all that either allows, no less and no
+// more; and that for the length of a lease, from the answer that decides between them, the earliest cannot end one.
 func TestContradiction(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawServer(t, maxPPM)
@@ -273,9 +259,8 @@ func TestContradiction(t *testing.T) {
 	})
 }
 
-// TestLatestContradiction checks that the latest of several contradictions counts. A
-// contradiction that is reported late counts from when it came, and one that is reported
-// out of order does not make a later one forgotten.
+// TestLatestContradiction checks that a contradiction that is reported late counts from when it came, and that one that is
+// reported out of order does not make a later one forgotten.
 func TestLatestContradiction(t *testing.T) {
 	at := func(s int) time.Time { return epoch.Add(time.Duration(s) * time.Second) }
 	e := new(heartbeat.Clock)

@@ -10,8 +10,7 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// TestMeasureOfTurns checks that the measure of turns follows the turns and stays
-// positive.
+// TestMeasureOfTurns checks that the measure follows the turns and stays positive.
 func TestMeasureOfTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var turn queue.HoldTime

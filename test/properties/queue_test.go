@@ -10,7 +10,6 @@ import (
 	"github.com/queuelock/queuelock/queue"
 )
 
-// TestLeaseRoundTrip checks that a lease is read as it was written.
 func TestLeaseRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := queue.Lease{

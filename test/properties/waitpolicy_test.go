@@ -43,7 +43,6 @@ func drawSchedule(t *rapid.T) waitpolicy.Schedule {
 
 func drawJitter(t *rapid.T) float64 { return rapid.Float64Range(0, 0.999999).Draw(t, "jitter") }
 
-// TestDelayBounds checks that a delay stays within its bounds.
 func TestDelayBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, o, jitter := drawSchedule(t), drawObservation(t), drawJitter(t)
@@ -140,7 +139,6 @@ func TestDelayWithBell(t *testing.T) {
 	})
 }
 
-// TestWaitRoundTrip checks that waits are parsed and printed without loss.
 func TestWaitRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := waitpolicy.For(time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "wait")))
@@ -155,7 +153,6 @@ func TestWaitRoundTrip(t *testing.T) {
 	})
 }
 
-// TestAttemptsRoundTrip checks that attempts are parsed and printed without loss.
 func TestAttemptsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, math.MaxInt).Draw(t, "attempts")
