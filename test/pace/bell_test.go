@@ -16,48 +16,34 @@ import (
 func TestRungHandOver(t *testing.T) {
 	long, short := locktest.Scaled(96, 32), locktest.Scaled(480, 160) // a look under way delays some, so a mean needs many
 	type measured struct {
-		name        string
-		contenders  int
-		cycles      int
-		hold        func(*rand.Rand) time.Duration
-		trips       float64
-		write, read float64
+		name       string
+		contenders int
+		cycles     int
+		hold       func(*rand.Rand) time.Duration
+		most       bounds
 	}
 	for _, test := range locktest.Some([]measured{
-		{"3Of50ms", 3, short, always(50 * ms), 1.2, 4.5, 4.5},
-		{"8Of5ms", 8, short, always(5 * ms), 1.2, 4.8, 4.5},
-		{"32Of5ms", 32, short, always(5 * ms), 1.2, 4.5, 7.5},
-		{"8Of50ms", 8, short, always(50 * ms), 1.2, 4.5, 5.5},
-		{"32Of50ms", 32, short, always(50 * ms), 1.2, 4.5, 9},
-		{"2Of50ms", 2, short, always(50 * ms), 1.35, 4.5, 3.5}, // the first look falls into the bell of some turns
-		{"2Of200ms", 2, short, always(200 * ms), 1.2, 4.5, 3.5},
-		{"2Of1s", 2, long, always(time.Second), 1.2, 4.5, 3.5},
-		{"2Of10s", 2, long, always(10 * time.Second), 1.2, 6.5, 2.5}, // too long for a grant by name
-		{"3Of1s", 3, long, always(time.Second), 1.2, 4.5, 5},
-		{"3Of3s", 3, long, always(3 * time.Second), 1.2, 5.5, 3.5},
-		{"8Of1s", 8, long, always(time.Second), 1.2, 5.5, 6},
-		{"32Of1s", 32, long, always(time.Second), 1.2, 8.5, 9},
-		{"8Of1sAtRandom", 8, long, exponential(time.Second), 1.2, 5.5, 10},
-		{"4Of60s", 4, long, always(time.Minute), 1.2, 35, 14}, // a bell that is lost costs 15 s at most
+		{"3Of50ms", 3, short, always(50 * ms), bounds{trips: 1.2, write: 4.5, read: 4.5}},
+		{"8Of5ms", 8, short, always(5 * ms), bounds{trips: 1.2, write: 4.8, read: 4.5}},
+		{"32Of5ms", 32, short, always(5 * ms), bounds{trips: 1.2, write: 4.5, read: 7.5}},
+		{"8Of50ms", 8, short, always(50 * ms), bounds{trips: 1.2, write: 4.5, read: 5.5}},
+		{"32Of50ms", 32, short, always(50 * ms), bounds{trips: 1.2, write: 4.5, read: 9}},
+		{"2Of50ms", 2, short, always(50 * ms), bounds{trips: 1.35, write: 4.5, read: 3.5}}, // the first look falls into the bell of some turns
+		{"2Of200ms", 2, short, always(200 * ms), bounds{trips: 1.2, write: 4.5, read: 3.5}},
+		{"2Of1s", 2, long, always(time.Second), bounds{trips: 1.2, write: 4.5, read: 3.5}},
+		{"2Of10s", 2, long, always(10 * time.Second), bounds{trips: 1.2, write: 6.5, read: 2.5}}, // too long for a grant by name
+		{"3Of1s", 3, long, always(time.Second), bounds{trips: 1.2, write: 4.5, read: 5}},
+		{"3Of3s", 3, long, always(3 * time.Second), bounds{trips: 1.2, write: 5.5, read: 3.5}},
+		{"8Of1s", 8, long, always(time.Second), bounds{trips: 1.2, write: 5.5, read: 6}},
+		{"32Of1s", 32, long, always(time.Second), bounds{trips: 1.2, write: 8.5, read: 9}},
+		{"8Of1sAtRandom", 8, long, exponential(time.Second), bounds{trips: 1.2, write: 5.5, read: 10}},
+		{"4Of60s", 4, long, always(time.Minute), bounds{trips: 1.2, write: 35, read: 14}}, // a bell that is lost costs 15 s at most
 	}) {
 		t.Run(test.name, func(t *testing.T) {
-			got := contest{
+			contest{
 				contenders: test.contenders, cycles: max(6, test.cycles/test.contenders), hold: test.hold,
 				hub: new(bells.Hub), warm: 2 * test.contenders,
-			}.run(t)
-			var sum time.Duration
-			for _, d := range got.turns {
-				sum += d
-			}
-			trips := float64(sum) / float64(len(got.turns)) / float64(locktest.RoundTrip)
-			t.Logf("%v; %.2f round trips", got, trips)
-			write, read := got.units()
-			if trips > test.trips || write > test.write || read > test.read {
-				t.Errorf("want at most %v round trips, %v and %v units", test.trips, test.write, test.read)
-			}
-			if got.overtaken > 0 {
-				t.Error("order was traded for speed")
-			}
+			}.within(t, test.most)
 		})
 	}
 }
@@ -82,15 +68,11 @@ func TestBellsAreNoSlower(t *testing.T) {
 // TestRushedBell checks that a bell that is faster than its release is followed later the next time.
 func TestRushedBell(t *testing.T) {
 	for _, contenders := range locktest.Some([]int{2, 8}) { // a CLAIM or a look follows the bell
-		got := contest{
+		contest{
 			contenders: contenders, cycles: 24, hold: always(200 * ms), hub: new(bells.Hub), warm: 2 * contenders,
 			slow: func(db *queuelocktest.Client) {
 				db.Inject(queuelocktest.DelayRequest(3 * ms).Mentioning("released = "))
 			},
-		}.run(t)
-		t.Log(got)
-		if write, read := got.units(); got.mean() > 4*ms || write > 5.5 || read > 5 {
-			t.Error("want at most 4 ms, 5.5 write and 5 read units")
-		}
+		}.within(t, bounds{mean: 4, write: 5.5, read: 5})
 	}
 }

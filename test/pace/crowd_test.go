@@ -159,18 +159,6 @@ func repeated(n int, d time.Duration) []time.Duration { return slices.Repeat([]t
 // none may lose its place.
 func TestCrowd(t *testing.T) {
 	second, hour := time.Second, locktest.Scaled(time.Hour, 10*time.Minute) // of heartbeats of all
-	lossy := func(lost func(n int64) bool) *bells.Hub {
-		var mu sync.Mutex
-		var all int64
-		return &bells.Hub{Fate: func(string, string, int64) []time.Duration {
-			mu.Lock()
-			defer mu.Unlock()
-			if all++; lost(all) {
-				return nil
-			}
-			return []time.Duration{ms / 5}
-		}}
-	}
 	third := func(n int64) bool { return n%3 == 0 }
 	for name, c := range map[string]crowd{
 		"Of6":                       {n: 6, long: 5 * second, gap: 700 * ms, end: 1500 * ms},
@@ -183,10 +171,10 @@ func TestCrowd(t *testing.T) {
 		"OfBellsAfterAMinute":       {n: 20, long: time.Minute, hub: new(bells.Hub), gap: 100 * ms, end: second},
 		"OfBellsAfterAnHour":        {n: 20, long: hour, hub: new(bells.Hub), gap: 100 * ms, end: second},
 		"OfBellsAfterShortTurns":    {n: 20, before: repeated(30, 20*ms), long: time.Minute, hub: new(bells.Hub), gap: 100 * ms, end: second},
-		"OfBellsAThirdOfThemLost":   {n: 20, long: 5 * second, hub: lossy(third), gap: second, end: 2500 * ms},
-		"OfBellsLostAfterAMinute":   {n: 20, long: time.Minute, hub: lossy(third), gap: 1500 * ms, end: 4 * second},
-		"OfBellsAllOfThemLost":      {n: 20, long: 5 * second, hub: lossy(func(int64) bool { return true }), gap: second, end: 2500 * ms},
-		"OfBellsLostAfterFour":      {n: 20, long: 5 * second, hub: lossy(func(n int64) bool { return n > 4 }), gap: second, end: 3500 * ms},
+		"OfBellsAThirdOfThemLost":   {n: 20, long: 5 * second, hub: losing(third), gap: second, end: 2500 * ms},
+		"OfBellsLostAfterAMinute":   {n: 20, long: time.Minute, hub: losing(third), gap: 1500 * ms, end: 4 * second},
+		"OfBellsAllOfThemLost":      {n: 20, long: 5 * second, hub: losing(all), gap: second, end: 2500 * ms},
+		"OfBellsLostAfterFour":      {n: 20, long: 5 * second, hub: losing(func(n int64) bool { return n > 4 }), gap: second, end: 3500 * ms},
 		"WithCrashedWaiters":        {n: 20, long: 5 * second, crashed: 4, grants: 15, gap: 16 * second, end: 20 * second},
 		"WithCrashedWaitersOfBells": {n: 20, long: 5 * second, crashed: 4, hub: new(bells.Hub), grants: 15, gap: 16 * second, end: 20 * second},
 		"OfBlocks":                  {n: 6, each: 16, long: 5 * second, gap: second, end: 5 * second},
@@ -250,12 +238,7 @@ func TestUnevenTurns(t *testing.T) {
 		case 0:
 			c.hub = new(bells.Hub)
 		case 1:
-			c.hub = &bells.Hub{Fate: func(_, _ string, n int64) []time.Duration {
-				if n%4 == 0 {
-					return nil
-				}
-				return []time.Duration{ms / 5}
-			}}
+			c.hub = losing(func(n int64) bool { return n%4 == 0 })
 		}
 		t.Run(fmt.Sprintf("%d/%s/%dOf%v", seed, kind, c.contenders, mean.Round(ms)), func(t *testing.T) {
 			got := c.run(t)
