@@ -93,10 +93,8 @@ func TestForeignCancellation(t *testing.T) {
 				return
 			}
 			left.Store(1 << 30)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
 			begun := time.Now()
-			if err := call.use(ctx, lock); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun).Round(100*time.Millisecond) != time.Second {
+			if err := call.use(limited(t, time.Second), lock); !errors.Is(err, context.DeadlineExceeded) || time.Since(begun).Round(100*time.Millisecond) != time.Second {
 				t.Errorf("after %v: %v, want the end of the caller's context", time.Since(begun), err)
 			}
 			left.Store(0)

@@ -20,8 +20,7 @@ import (
 // shorter. Redisson's fair lock made those behind dead waiters wait for each of them.
 func TestCrashedWaiters(t *testing.T) {
 	for name, most := range map[string]time.Duration{"HolderCrashesToo": locktest.TTL, "HolderReleases": locktest.TenSeconds.WaiterTTL} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			holder, dbHolder := locktest.Open(t, table, "holder", locktest.TenSeconds)
 			locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
 			held := locktest.Acquire(t, holder, waitpolicy.Forever)
@@ -53,7 +52,7 @@ func TestCrashedWaiters(t *testing.T) {
 				t.Errorf("%d rows are left", rows)
 			}
 			cancel()
-		})
+		}, queuelocktest.WithLatency(2*time.Millisecond))
 	}
 }
 
@@ -64,8 +63,7 @@ func TestCrashedHolder(t *testing.T) {
 	for _, arrives := range []time.Duration{0, time.Second, locktest.TTL / 2, locktest.TTL - time.Second, 2 * locktest.TTL} {
 		for name, opts := range map[string][]queuelocktest.Option{"": nil, " without dates": {queuelocktest.WithoutDate()}} {
 			for _, turns := range []int{0, 1} { // before the one in which it crashes
-				locktest.InBubble(t, fmt.Sprint("newcomer after ", arrives, ", turns before: ", turns, name), func(t *testing.T) {
-					table := queuelocktest.NewTable(t, opts...)
+				locktest.InTable(t, fmt.Sprint("newcomer after ", arrives, ", turns before: ", turns, name), func(t *testing.T, table *queuelocktest.Table) {
 					holder, db := locktest.Open(t, table, "holder", locktest.TenSeconds)
 					for range turns {
 						locktest.Release(t, locktest.Acquire(t, holder, waitpolicy.Forever))
@@ -82,7 +80,7 @@ func TestCrashedHolder(t *testing.T) {
 					if took := got.At.Sub(begun); got.Err != nil || took < least || took > most+1500*time.Millisecond {
 						t.Errorf("taken over after %v, want %v: %v", took, most, got.Err)
 					}
-				})
+				}, opts...)
 			}
 		}
 	}
@@ -105,11 +103,7 @@ func job(t *testing.T, table *queuelocktest.Table, try trial) (granted bool) {
 // by returns a try with a wait, which releases the lock.
 func by(wait waitpolicy.Wait, opts ...queuelock.AcquireOption) trial {
 	return func(t *testing.T, c *queuelock.Client) error {
-		lock, err := c.Acquire(t.Context(), locktest.Order, wait, opts...)
-		if err != nil {
-			return err
-		}
-		return lock.Release(t.Context())
+		return released(c.Acquire(t.Context(), locktest.Order, wait, opts...))
 	}
 }
 
@@ -124,11 +118,7 @@ func TestCrashAfterFirstTake(t *testing.T) {
 		return err
 	}
 	all := func(t *testing.T, c *queuelock.Client) error {
-		locks, err := c.AcquireAll(t.Context(), locktest.KeysOf(locktest.Order.Entity, "z"), waitpolicy.For(200*time.Millisecond))
-		if err != nil {
-			return err
-		}
-		return locks.Release(t.Context())
+		return released(c.AcquireAll(t.Context(), locktest.KeysOf(locktest.Order.Entity, "z"), waitpolicy.For(200*time.Millisecond)))
 	}
 	const holds = locktest.TTL
 	for name, test := range map[string]struct {
@@ -147,8 +137,7 @@ func TestCrashAfterFirstTake(t *testing.T) {
 		"readers":      {holders: 3, lease: holds, try: by(waitpolicy.NoWait), opts: []queuelock.AcquireOption{queuelock.Shared()}},
 		"permits":      {holders: 2, lease: holds, try: by(waitpolicy.NoWait, queuelock.Permits(2)), opts: []queuelock.AcquireOption{queuelock.Permits(2)}},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			seed, _ := locktest.Open(t, table, "seed", locktest.TenSeconds)
 			for range max(1, test.holders) {
 				crashes, db := locktest.Open(t, table, "crashes", locktest.TenSeconds)
@@ -162,21 +151,17 @@ func TestCrashAfterFirstTake(t *testing.T) {
 				db.Partition()
 			}
 			crashed := time.Now()
-			for {
-				granted, after := job(t, table, test.try), time.Since(crashed)
-				if granted && after < test.lease {
+			for granted := false; !granted; time.Sleep(time.Second) {
+				granted = job(t, table, test.try)
+				switch after := time.Since(crashed); {
+				case granted && after < test.lease:
 					t.Fatalf("granted %v after the crash, before the lease of %v had ended", after, test.lease)
-				}
-				if granted {
-					break
-				}
-				if after > test.lease+2*time.Second+locktest.TakenOverWithin {
+				case !granted && after > test.lease+2*time.Second+locktest.TakenOverWithin:
 					t.Fatalf("refused %v after the crash, with a lease of %v\n%v", after, test.lease, locktest.Entries(table))
 				}
-				time.Sleep(time.Second)
 			}
 			_ = seed.Close(t.Context())
-		})
+		}, queuelocktest.WithLatency(4*time.Millisecond))
 	}
 }
 
@@ -199,8 +184,7 @@ func TestDate(t *testing.T) {
 		"it has no date":      {options: []queuelocktest.Option{queuelocktest.WithoutDate()}, fault: queuelocktest.DelayRequest(0).Of("GetItem"), reads: 1, endless: 3},
 	} {
 		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
-			locktest.InBubble(t, name+" "+wait.String(), func(t *testing.T) {
-				table := queuelocktest.NewTable(t, test.options...)
+			locktest.InTable(t, name+" "+wait.String(), func(t *testing.T, table *queuelocktest.Table) {
 				c, db := locktest.Open(t, table, "first", locktest.TenSeconds)
 				fault := db.Inject(test.fault)
 				begun := time.Now()
@@ -217,7 +201,7 @@ func TestDate(t *testing.T) {
 				if n := db.Counts()["GetItem"].Sent; n != test.reads || fault.Fired() == 0 {
 					t.Errorf("%d reads, want %d; %d faults", n, test.reads, fault.Fired())
 				}
-			})
+			}, test.options...)
 		}
 	}
 }
@@ -225,8 +209,7 @@ func TestDate(t *testing.T) {
 // TestWaitOverDuringRead checks that a wait that ends during the first read, which fails, is not followed by a try
 // without waiting, as a wait is that was over before the first request.
 func TestWaitOverDuringRead(t *testing.T) {
-	locktest.InBubble(t, "", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(100*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "first", locktest.TenSeconds)
 		db.Inject(queuelocktest.Refuse(queuelocktest.InternalError))
 		begun := time.Now()
@@ -234,5 +217,5 @@ func TestWaitOverDuringRead(t *testing.T) {
 		if took := time.Since(begun); err == nil || took > time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
-	})
+	}, queuelocktest.WithLatency(100*time.Millisecond))
 }

@@ -29,14 +29,10 @@ import (
 // up to n were issued to clients that have crashed.
 func abandoned(t *testing.T, table *queuelocktest.Table, n int, items ...av.Item) {
 	t.Helper()
-	c, db := locktest.Open(t, table, "first", locktest.TenSeconds)
+	c, _ := locktest.Open(t, table, "first", locktest.TenSeconds)
 	lock := locktest.Acquire(t, c, waitpolicy.NoWait)
 	locktest.Write(t, table, items...)
-	locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-		TableName: aws.String(table.Name()), Key: locktest.RecordKey(),
-		UpdateExpression:          aws.String("SET ticketNumber = :n, note = :note"),
-		ExpressionAttributeValues: av.Item{":n": av.Num(n), ":note": av.Str("of another program")},
-	}))
+	edit(t, table, locktest.RecordKey(), "SET ticketNumber = :n, note = :note", nil, av.Item{":n": av.Num(n), ":note": av.Str("of another program")})
 	locktest.Release(t, lock)
 }
 
@@ -88,12 +84,10 @@ func TestInvalidSortKeys(t *testing.T) {
 	})
 }
 
-// TestLeftoverRows checks that ten thousand leftover rows are swept in one pass. The next
-// client sweeps the rows of ten thousand crashed waiters, sixteen at a time.
+// TestLeftoverRows checks that one client sweeps the rows of ten thousand crashed waiters, sixteen at a time.
 func TestLeftoverRows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		n, more := locktest.Scaled(10_000, 500), filler(locktest.Scaled(100, 2400)) // more than the megabyte that a page has
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 		rows := make([]av.Item, n)
 		for i := range rows {
 			rows[i] = av.With(locktest.LeftRow(2+i), av.With(more, av.Item{"until": av.Num(1)}))
@@ -117,8 +111,7 @@ func TestLeftoverRows(t *testing.T) {
 		if left := len(table.Items()); left != 1 {
 			t.Errorf("%d items are left, want the record", left)
 		}
-		t.Logf("served after %v, with\n%s", took, counts)
-	})
+	}, queuelocktest.WithLatency(4*time.Millisecond))
 }
 
 // TestRowsAboveCounter checks that rows with numbers that are yet to be issued, as after a record was deleted, cost one
@@ -144,20 +137,17 @@ func TestRowsAboveCounter(t *testing.T) {
 		if left := len(table.Items()); left != 1 {
 			t.Errorf("%d items are left, want the record", left)
 		}
-		t.Logf("served with ticket %s after %v, with\n%s", lock.Ticket(), took, counts)
 	})
 }
 
 // TestHostileHolder checks that a well-formed entry of another program is outwaited. See TestMalformed for others.
 func TestHostileHolder(t *testing.T) {
 	entry := av.Item{"beat": av.Num(3), "ttl": av.Num(locktest.TTL.Milliseconds()), "owner": av.Str("owner"), "ticket": av.Num(1)}
-	type row struct {
-		name  string
-		id    string
-		entry av.Item
-		delay time.Duration
-	}
-	for _, h := range locktest.Some([]row{
+	for _, h := range locktest.Some([]struct {
+		name, id string
+		entry    av.Item
+		delay    time.Duration
+	}{
 		{"alive until 9999", "h", av.With(entry, av.Item{"until": av.Num(253402300799000)}), locktest.TTL},
 		{"alive for all time", "h", av.With(entry, av.Item{"until": av.Num(int64(math.MaxInt64))}), locktest.TTL},
 		{"dead before the epoch", "h", av.With(entry, av.Item{"until": av.Num(-1)}), 0},
@@ -210,13 +200,11 @@ func TestHostileHolder(t *testing.T) {
 	}
 }
 
-// TestThousandExpiredHolders checks that a thousand expired holders are evicted in groups
-// of forty. A thousand dead holders are evicted by forty, and named by none.
+// TestThousandExpiredHolders checks that expired holders are evicted in groups of forty.
 func TestThousandExpiredHolders(t *testing.T) {
 	for name, until := range map[string]av.Item{"by the clock": {"until": av.Num(1)}, "by observation": {}} {
-		locktest.InBubble(t, name, func(t *testing.T) {
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			n := locktest.Scaled(1000, 200)
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
 			holders := av.Item{}
 			for i := range n {
 				holders[fmt.Sprintf("holder-%d", i)] = av.Object(av.With(av.Item{"beat": av.Num(i), "ttl": av.Num(locktest.TTL.Milliseconds()), "owner": av.Str("owner"), "ticket": av.Num(i + 1)}, until))
@@ -242,18 +230,15 @@ func TestThousandExpiredHolders(t *testing.T) {
 				t.Errorf("%d holders are left", holders)
 			}
 			locktest.Release(t, lock)
-			t.Logf("served after %v, with\n%s", took, counts)
-		})
+		}, queuelocktest.WithLatency(4*time.Millisecond))
 	}
 }
 
-// edit changes the item of the queue with that sort key, as an operator or
-// another version does.
-func edit(t *testing.T, table *queuelocktest.Table, sk, update string, names map[string]string, values av.Item) {
+// edit changes an item of the table, as an operator or another version does.
+func edit(t *testing.T, table *queuelocktest.Table, key av.Item, update string, names map[string]string, values av.Item) {
 	t.Helper()
 	locktest.Must(table.Client("editor").UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-		TableName: aws.String(table.Name()), Key: av.Item{"pk": av.Str(locktest.Order.Entity), "sk": av.Str(sk)},
-		UpdateExpression: &update, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
+		TableName: aws.String(table.Name()), Key: key, UpdateExpression: &update, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 	}))
 }
 
@@ -266,21 +251,20 @@ func TestRecordFormat(t *testing.T) {
 		"ANewersMarks":      {"released": av.Object(av.Item{"id": av.Str("other"), "ticket": av.Num(1), "call": av.Num(1)}), "evicted": mark(0)},
 		"AttributesOfNoOne": {"future": av.Object(av.Item{"x": av.Num(1)}), "formatVersion": av.Num(9)},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
-			sk := av.Text(locktest.RecordKey()["sk"])
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
+			record := locktest.RecordKey()
 			a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 			lock := locktest.Acquire(t, a, waitpolicy.NoWait)
 			queued := locktest.QueueUp(t.Context(), b, waitpolicy.Forever)
 			time.Sleep(time.Second)
 			for attribute, v := range unknown {
-				edit(t, table, sk, "SET #a = :v", map[string]string{"#a": attribute}, av.Item{":v": v})
+				edit(t, table, record, "SET #a = :v", map[string]string{"#a": attribute}, av.Item{":v": v})
 			}
 			_, holders := locktest.Record(t, table)
 			for id := range holders {
-				edit(t, table, sk, "SET holders.#id.made = :n, holders.#id.future = :n", map[string]string{"#id": id}, av.Item{":n": av.Num(7)})
+				edit(t, table, record, "SET holders.#id.made = :n, holders.#id.future = :n", map[string]string{"#id": id}, av.Item{":n": av.Num(7)})
 			}
-			edit(t, table, locktest.RowSortKey(2), "SET future = :v", nil, av.Item{":v": av.Object(av.Item{})})
+			edit(t, table, av.With(record, av.Item{"sk": av.Str(locktest.RowSortKey(2))}), "SET future = :v", nil, av.Item{":v": av.Object(av.Item{})})
 			time.Sleep(5 * locktest.TTL)
 			if lock.Err() != nil {
 				t.Errorf("lost: %v", lock.Err())
@@ -300,6 +284,6 @@ func TestRecordFormat(t *testing.T) {
 			if len(holders) > 0 || len(table.Items()) != 1 {
 				t.Errorf("left %v", table.Items())
 			}
-		})
+		}, queuelocktest.WithLatency(4*time.Millisecond))
 	}
 }

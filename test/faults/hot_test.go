@@ -41,11 +41,7 @@ func TestHotEntity(t *testing.T) {
 				t.Errorf("%d attempts were throttled, the events are %v", n, seen)
 			}
 			locktest.Release(t, held)
-			next := locktest.Within(t, "the lock", time.Minute, waiting)
-			if next.Err != nil {
-				t.Fatal(next.Err)
-			}
-			locktest.Release(t, next.Lock)
+			locktest.Release(t, locktest.Lock(t, locktest.Within(t, "the lock", time.Minute, waiting)))
 		})
 	}
 	for name, acquire := range map[string]func(*testing.T, *queuelock.Client){
@@ -53,9 +49,7 @@ func TestHotEntity(t *testing.T) {
 			locktest.ReleaseAll(t, locktest.AcquireAll(t, c, waitpolicy.Forever, "order-7", "order-8"))
 		},
 		"Sweep": func(t *testing.T, c *queuelock.Client) {
-			if _, err := c.Operator().Sweep(t.Context(), locktest.Order); err != nil {
-				t.Error(err)
-			}
+			locktest.Must(c.Operator().Sweep(t.Context(), locktest.Order))
 		},
 	} {
 		locktest.InBubble(t, name, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -64,9 +63,7 @@ func TestLostAnswerOfEach(t *testing.T) {
 				t.Errorf("served with the ticket %d after the holder's, want %d", n, behind)
 			}
 			time.Sleep(20 * time.Second) // heartbeats
-			if err := got.Err(); err != nil {
-				t.Fatalf("the lock was lost: %v", err)
-			}
+			locktest.OK(t, got.Err())
 			locktest.Release(t, got)
 			time.Sleep(time.Second)
 			if lost.Fired() != 1 {
@@ -79,11 +76,9 @@ func TestLostAnswerOfEach(t *testing.T) {
 	}
 }
 
-// TestFailingClaims checks that claims that fail are given up. Claims that fail while
-// looks succeed must not be repeated for ever, and leaving must take no longer for it.
+// TestFailingClaims checks that claims which fail while looks succeed are not repeated for ever, and do not delay leaving.
 func TestFailingClaims(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(5*time.Millisecond))
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
 		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
 		held := locktest.Acquire(t, b, waitpolicy.NoWait)
@@ -106,5 +101,5 @@ func TestFailingClaims(t *testing.T) {
 		if n := removals.Fired(); n < 9 || n > 30 {
 			t.Errorf("%d removals were sent in vain, want some 20", n)
 		}
-	})
+	}, queuelocktest.WithLatency(5*time.Millisecond))
 }

@@ -3,7 +3,6 @@ package faults_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -27,18 +27,17 @@ import (
 // TestHeld checks what a lock costs that is held, and that no heartbeat comes late when many
 // are taken at once.
 func TestHeld(t *testing.T) {
-	locktest.InBubble(t, "many locks", func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		n := locktest.Scaled(10_000, 300)
-		stub := &stub{latency: 20 * time.Millisecond}
+		stub := &stub{last: map[string]time.Time{}}
 		c := newClient(t, stub.client(), "queuelock", queuelock.Config{})
 		crowd(3 * n)
 		used := use()
 		var wg sync.WaitGroup
 		for i := range n {
 			wg.Go(func() {
-				if _, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("key-", i)}, waitpolicy.Forever); err != nil {
-					t.Error(err)
-				}
+				_, err := c.Acquire(t.Context(), queuelock.Key{Entity: fmt.Sprint("key-", i)}, waitpolicy.Forever)
+				locktest.Check(t, err)
 			})
 		}
 		wg.Wait()
@@ -55,22 +54,15 @@ func TestHeld(t *testing.T) {
 
 // TestWaiting checks what a waiter of a long queue costs: its caller's goroutine, and few requests besides those of its own turn. A part of the memory is the engine's.
 func TestWaiting(t *testing.T) {
-	locktest.InBubble(t, "many waiters", func(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		n := locktest.Scaled(600, 100)
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		c := newClient(t, table.Client("a"), table.Name(), queuelock.Config{Block: 1})
 		held := locktest.Acquire(t, c, waitpolicy.Forever)
 		used := use()
 		var wg sync.WaitGroup
 		for range n {
 			wg.Go(func() {
-				lock, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
-				if err == nil {
-					err = lock.Release(t.Context())
-				}
-				if err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, released(c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)))
 			})
 			time.Sleep(time.Millisecond)
 		}
@@ -84,15 +76,14 @@ func TestWaiting(t *testing.T) {
 		if turn > 4.5 {
 			t.Errorf("%.2f requests a turn", turn)
 		}
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
 // TestWaitingTogether checks what waiters of one client cost that wait in blocks: their callers' goroutines, few rows, and the
 // heartbeats of these.
 func TestWaitingTogether(t *testing.T) {
-	locktest.InBubble(t, "many waiters", func(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		n := locktest.Scaled(2_000, 200)
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
 		c := newClient(t, table.Client("a"), table.Name(), queuelock.Config{Block: 1000})
 		held := locktest.Acquire(t, c, waitpolicy.Forever)
 		used, before := use(), table.Counts()
@@ -100,9 +91,8 @@ func TestWaitingTogether(t *testing.T) {
 		var wg sync.WaitGroup
 		for range n {
 			wg.Go(func() {
-				if _, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever); !errors.Is(err, context.Canceled) {
-					t.Error(err)
-				}
+				_, err := c.Acquire(ctx, locktest.Order, waitpolicy.Forever)
+				locktest.Is(t, err, context.Canceled)
 			})
 		}
 		time.Sleep(time.Second)
@@ -120,15 +110,13 @@ func TestWaitingTogether(t *testing.T) {
 		cancel()
 		wg.Wait()
 		locktest.Release(t, held)
-	})
+	}, queuelocktest.WithLatency(2*time.Millisecond))
 }
 
-func newClient(tb testing.TB, db queuelock.DynamoDB, table string, cfg queuelock.Config) *queuelock.Client {
+func newClient(t *testing.T, db queuelock.DynamoDB, table string, cfg queuelock.Config) *queuelock.Client {
 	cfg.Owner = "load"
 	c := locktest.Must(queuelock.New(db, table, cfg))
-	tb.Cleanup(func() {
-		locktest.Check(tb, c.Close(context.WithoutCancel(tb.Context())))
-	})
+	t.Cleanup(func() { locktest.Check(t, c.Close(context.Background())) })
 	return c
 }
 
@@ -175,8 +163,6 @@ func use() func() usage {
 // stub answers as a table would in which each lock is idle until it is taken. A test that uses
 // it measures the library and the SDK's client alone.
 type stub struct {
-	latency time.Duration
-
 	mu      sync.Mutex
 	last    map[string]time.Time // of the last write of each key
 	longest time.Duration        // between two writes of one key
@@ -200,9 +186,6 @@ func (s *stub) wrote(body []byte) {
 	if last, ok := s.last[key]; ok {
 		s.longest = max(s.longest, now.Sub(last))
 	}
-	if s.last == nil {
-		s.last = map[string]time.Time{}
-	}
 	s.last[key] = now
 }
 
@@ -210,8 +193,8 @@ func (s *stub) wrote(body []byte) {
 var taken = regexp.MustCompile(`\{"M":\{"([a-z0-9]+-\d+)":\{"M":\{[^{}]*(\{[^{}]*\}[^{}]*)*\}\}\}\}`)
 
 const (
-	granted  = `{"Attributes":{"ticketNumber":{"N":"2"},"servingAfter":{"N":"1"},"granted":{"N":"1"},"holdMode":{"S":"exclusive"},"holders":`
-	released = `{"Attributes":{"ticketNumber":{"N":"2"},"granted":{"N":"2"}}}`
+	grantedAnswer  = `{"Attributes":{"ticketNumber":{"N":"2"},"servingAfter":{"N":"1"},"granted":{"N":"1"},"holdMode":{"S":"exclusive"},"holders":`
+	releasedAnswer = `{"Attributes":{"ticketNumber":{"N":"2"},"granted":{"N":"2"}}}`
 )
 
 func (s *stub) Do(r *http.Request) (*http.Response, error) {
@@ -223,15 +206,13 @@ func (s *stub) Do(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "UpdateItem") {
 		s.wrote(body)
 		if bytes.Contains(body, []byte("ALL_NEW")) {
-			answer = released
+			answer = releasedAnswer
 		}
 		if entry := taken.Find(body); entry != nil {
-			answer = granted + string(entry) + "}}"
+			answer = grantedAnswer + string(entry) + "}}"
 		}
 	}
-	if s.latency > 0 {
-		time.Sleep(s.latency)
-	}
+	time.Sleep(20 * time.Millisecond)
 	return &http.Response{
 		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
 		Header: http.Header{

@@ -3,7 +3,9 @@
 package faults_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -11,3 +13,20 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }
+
+// limited returns a context that ends after a time.
+func limited(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+type releaser interface{ Release(context.Context) error }
+
+// released releases a lock that was granted.
+func released(lock releaser, err error) error {
+	if err != nil {
+		return err
+	}
+	return lock.Release(context.Background())
+}

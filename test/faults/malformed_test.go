@@ -106,9 +106,7 @@ var kinds = map[string]struct {
 		second := m.queueUp(m.t.Context(), queuelock.LockDelay(time.Second), queuelock.WithData([]byte("x")))
 		locktest.Release(m.t, first)
 		lock := m.granted(second)
-		if err := errors.Join(lock.SetData(m.t.Context(), []byte("y")), lock.Transact(m.t.Context(), locktest.Deposit(m.table, nil))); err != nil {
-			m.t.Fatal(err)
-		}
+		locktest.OK(m.t, errors.Join(lock.SetData(m.t.Context(), []byte("y")), lock.Transact(m.t.Context(), locktest.Deposit(m.table, nil))))
 		m.change([]string{"unsettled"}, &types.AttributeValueMemberNS{Value: []string{"7"}})
 		return lock
 	}},
@@ -196,12 +194,11 @@ func (m *mutants) change(path []string, v types.AttributeValue) {
 		key := fmt.Sprintf("#n%d", i)
 		names[key], expression = name, expression+"."+key
 	}
-	sk := av.Text(locktest.RecordKey()["sk"])
 	if v == nil {
-		edit(m.t, m.table, sk, "REMOVE "+expression[1:], names, nil)
+		edit(m.t, m.table, locktest.RecordKey(), "REMOVE "+expression[1:], names, nil)
 		return
 	}
-	edit(m.t, m.table, sk, "SET "+expression[1:]+" = :v", names, av.Item{":v": v})
+	edit(m.t, m.table, locktest.RecordKey(), "SET "+expression[1:]+" = :v", names, av.Item{":v": v})
 }
 
 // recordOf returns the record of order-7.
@@ -349,10 +346,7 @@ func TestMalformed(t *testing.T) {
 			kind.use(m)
 			time.Sleep(10 * time.Second)
 			record := recordOf(t, m.table)
-			holders := 0
-			if h, ok := record["holders"].(*types.AttributeValueMemberM); ok {
-				holders = len(h.Value)
-			}
+			holders := len(locktest.Entries(m.table))
 			newcomer, db := m.open()
 			other := locktest.Must(newcomer.Acquire(t.Context(), queuelock.Key{Entity: "other"}, waitpolicy.NoWait))
 			items := len(m.table.Items())
@@ -378,9 +372,7 @@ func TestMalformed(t *testing.T) {
 					t.Errorf("%v: %d items, want %d", mu, n, items)
 				}
 			}
-			if err := other.Release(t.Context()); err != nil {
-				t.Errorf("another queue: %v", err)
-			}
+			locktest.Release(t, other)
 		})
 	}
 }
@@ -508,9 +500,7 @@ func TestMalformedInUse(t *testing.T) {
 						t.Errorf("%d holders are left of %d, want one fewer: no other client removes the entry", after, holders)
 					}
 				}
-				if err := other.Release(t.Context()); err != nil {
-					t.Errorf("another queue: %v", err)
-				}
+				locktest.Release(t, other)
 				for _, item := range m.table.Items() {
 					if sk := av.Text(item["sk"]); strings.Contains(sk, "/") && sk != av.Text(locktest.RecordKey()["sk"]) && mu.spoils(ofRecord) {
 						t.Errorf("a row is left: %s", sk)
@@ -662,9 +652,7 @@ func TestReleaseOfBadEntry(t *testing.T) {
 						injected.Release()
 					}()
 				}
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				err := held.Release(ctx)
+				err := held.Release(limited(t, time.Minute))
 				if how == "NoAnswers" || how == "NoRights" {
 					_, unreleased := errors.AsType[*queuelock.UnreleasedError](err)
 					_, malformed := errors.AsType[*queue.MalformedError](err)
@@ -704,9 +692,7 @@ func TestCloseRemovesBadEntry(t *testing.T) {
 				t.Helper()
 				noAnswers := db.Inject(injected.Of("UpdateItem"))
 				defer noAnswers.Remove()
-				ctx, cancel := context.WithTimeout(t.Context(), limit)
-				defer cancel()
-				if err := held.Release(ctx); err == nil {
+				if err := held.Release(limited(t, limit)); err == nil {
 					t.Error("released without answers")
 				}
 			}

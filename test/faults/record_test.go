@@ -8,9 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/load"
@@ -62,18 +59,14 @@ func TestBadTicketNumber(t *testing.T) {
 	for name, number := range map[string]string{
 		"TheLast": ticket.Max.String(), "TwoBeforeTheLast": ticket.Max.Previous().Previous().String(), "Negative": "-3", "BeyondAnyClock": "900000000000000",
 	} {
-		locktest.InBubble(t, "CostsItsOwnQueueOnly/"+name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+		locktest.InTable(t, "CostsItsOwnQueueOnly/"+name, func(t *testing.T, table *queuelocktest.Table) {
 			cfg := locktest.TenSeconds
 			cfg.Scope = ticket.ScopeTable
-			a, db := locktest.Open(t, table, "a", cfg)
+			a, _ := locktest.Open(t, table, "a", cfg)
 			for _, key := range []queuelock.Key{bad, good} {
 				locktest.Release(t, locktest.Must(a.Acquire(t.Context(), key, waitpolicy.NoWait)))
 			}
-			locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-				TableName: aws.String(table.Name()), Key: av.With(locktest.RecordKey(), av.Item{"pk": av.Str("bad")}),
-				UpdateExpression: aws.String("SET ticketNumber = :n"), ExpressionAttributeValues: av.Item{":n": av.Num(number)},
-			}))
+			edit(t, table, av.With(locktest.RecordKey(), av.Item{"pk": av.Str("bad")}), "SET ticketNumber = :n", nil, av.Item{":n": av.Num(number)})
 			items := len(table.Items())
 			for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Minute)} {
 				_, one := a.Acquire(t.Context(), bad, wait)
@@ -93,10 +86,9 @@ func TestBadTicketNumber(t *testing.T) {
 			if n := len(table.Items()); n != items {
 				t.Errorf("%d items, want %d", n, items)
 			}
-		})
+		}, queuelocktest.WithLatency(4*time.Millisecond))
 	}
-	locktest.InBubble(t, "RaisesACounterThatWasLostAfterYears", func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithLatency(4*time.Millisecond))
+	locktest.InTable(t, "RaisesACounterThatWasLostAfterYears", func(t *testing.T, table *queuelocktest.Table) {
 		cfg := locktest.TenSeconds
 		cfg.Scope = ticket.ScopeTable
 		a, _ := locktest.Open(t, table, "a", cfg)
@@ -110,11 +102,9 @@ func TestBadTicketNumber(t *testing.T) {
 	})
 }
 
-// TestCounterOutlivesTTL checks that the counter outlives the TTL of the table. A counter
-// that expires, or is reset, issues tickets twice.
+// TestCounterOutlivesTTL: a counter that expires issues tickets twice.
 func TestCounterOutlivesTTL(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := queuelocktest.NewTable(t, queuelocktest.WithExpiry())
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
 		for i := range 3 {
 			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
@@ -124,7 +114,7 @@ func TestCounterOutlivesTTL(t *testing.T) {
 			locktest.Release(t, lock)
 			time.Sleep(365 * 24 * time.Hour)
 		}
-	})
+	}, queuelocktest.WithExpiry())
 }
 
 // filler is an attribute that brings an item to that many bytes, of the
@@ -137,12 +127,11 @@ func filler(size int) av.Item {
 // Else the error is the table's own, at once, and nothing is left behind.
 func TestFullRecord(t *testing.T) {
 	const limit = 400 << 10
-	type record struct {
+	for _, c := range locktest.Some([]struct {
 		name   string
 		size   int
 		served bool
-	}
-	for _, c := range locktest.Some([]record{
+	}{
 		{"no room for a holder", limit - 120, false},
 		{"300 KB", 300 << 10, true},
 		{"a kilobyte left", limit - 1200, true},
@@ -158,9 +147,7 @@ func TestFullRecord(t *testing.T) {
 					t.Errorf("%v", err)
 				}
 			} else {
-				if err != nil {
-					t.Fatal(err)
-				}
+				locktest.OK(t, err)
 				waiting := locktest.QueueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
 				time.Sleep(locktest.TTL)
 				locktest.Release(t, lock)
@@ -177,15 +164,11 @@ func TestFullRecord(t *testing.T) {
 	// claim, and leave.
 	locktest.InBubble(t, "filled while it is held", func(t *testing.T) {
 		table := locktest.Watched(t)
-		a, db := locktest.Open(t, table, "a", locktest.TenSeconds)
-		b, _ := locktest.Open(t, table, "b", locktest.TenSeconds)
+		a, b := locktest.Two(t, table, locktest.TenSeconds, "a", "b")
 		lock := locktest.Acquire(t, a, waitpolicy.Forever)
 		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
 		time.Sleep(2 * time.Second)
-		locktest.Must(db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: aws.String(table.Name()), Key: locktest.RecordKey(), UpdateExpression: aws.String("SET filler = :f"),
-			ExpressionAttributeValues: av.Item{":f": filler(limit - 290)["filler"]},
-		}))
+		edit(t, table, locktest.RecordKey(), "SET filler = :f", nil, av.Item{":f": filler(limit - 290)["filler"]})
 		locktest.Release(t, lock)
 		got := <-waiting
 		locktest.Says(t, got.Err, "UpdateItem", "size")
@@ -283,8 +266,8 @@ func TestRecordSizeFormula(t *testing.T) {
 				locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
 				if i < n {
 					locktest.OK(t, lock.Release(t.Context()))
-				} else if err := lock.SetData(t.Context(), make([]byte, load.Data)); err != nil {
-					t.Fatal(err)
+				} else {
+					locktest.OK(t, lock.SetData(t.Context(), make([]byte, load.Data)))
 				}
 			}
 			time.Sleep(2 * time.Minute)

@@ -27,19 +27,17 @@ func TestServe(t *testing.T) {
 		} {
 			t.Setenv(name, value)
 		}
-		cfg := locktest.Must(config.LoadDefaultConfig(t.Context()))
-		return dynamodb.NewFromConfig(cfg)
+		return dynamodb.NewFromConfig(locktest.Must(config.LoadDefaultConfig(t.Context())))
 	}
 	t.Run("CarriesLocksFaultsAndCounts", func(t *testing.T) {
 		table := queuelocktest.NewTable(t)
 		client := table.Client("program")
 		locks := locktest.Must(queuelock.New(over(t, client), table.Name(), queuelock.Config{}))
 		defer locks.Close(context.Background())
-		key := queuelock.Key{Entity: "order-7"}
 		lost := client.Inject(queuelocktest.LoseResponse().Times(2))
 		refused := client.Inject(queuelocktest.Refuse(queuelocktest.Throttling).Times(1))
 		for range 2 {
-			locktest.Check(t, locks.Do(t.Context(), key, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
+			locktest.Check(t, locks.Do(t.Context(), locktest.Order, waitpolicy.NoWait, func(context.Context, *queuelock.Lock) error {
 				if !strings.Contains(table.Log(), "program") || len(table.Items()) != 1 {
 					t.Errorf("%d items, and the log:\n%s", len(table.Items()), table.Log())
 				}
@@ -64,9 +62,7 @@ func TestServe(t *testing.T) {
 			client := table.Client("program")
 			db := over(t, client)
 			client.Inject(queuelocktest.SwallowRequest())
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
-			if _, err := db.ListTables(ctx, nil); err == nil {
+			if _, err := db.ListTables(limited(t, 50*time.Millisecond), nil); err == nil {
 				t.Error("a swallowed request was answered")
 			}
 		})

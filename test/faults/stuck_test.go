@@ -205,9 +205,7 @@ func TestStuckHeartbeat(t *testing.T) {
 			<-lock.Context().Done()
 			hang(nil)
 			time.AfterFunc(time.Minute, g.Open)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			locktest.Is(t, lock.Release(ctx), queuelock.ErrLost)
-			cancel()
+			locktest.Is(t, lock.Release(limited(t, time.Second)), queuelock.ErrLost)
 		}
 	})
 }
@@ -222,8 +220,7 @@ func TestSlowWaiters(t *testing.T) {
 		"SlowSchedule":    {Poll: waitpolicy.Schedule{Fastest: time.Minute, SlowestNext: 3 * time.Minute, Slowest: 10 * time.Minute}},
 		"QuickSchedule":   {TTL: time.Second, Poll: waitpolicy.Schedule{Fastest: quick, SlowestNext: quick, Slowest: quick}},
 	} {
-		locktest.InBubble(t, name, func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			a, _ := locktest.Open(t, table, "a", queuelock.Config{})
 			b, db := locktest.Open(t, table, "b", cfg)
 			held := locktest.Acquire(t, a, waitpolicy.NoWait)
@@ -253,7 +250,7 @@ func TestSlowWaiters(t *testing.T) {
 			if n := db.Counts()["PutItem"].Sent; n != 3 {
 				t.Errorf("%d rows were put, want 3", n)
 			}
-		})
+		}, queuelocktest.WithLatency(2*time.Millisecond))
 	}
 }
 
@@ -290,8 +287,7 @@ func (h hangingAll) holders(t *testing.T) []queue.Holder {
 func TestStuckAcquireAll(t *testing.T) {
 	for _, scope := range []ticket.Scope{ticket.ScopeQueue, ticket.ScopeTable} {
 		cfg := queuelock.Config{Scope: scope}
-		locktest.InBubble(t, fmt.Sprint("GivesAllBackWhenACallbackBlocks/", scope), func(t *testing.T) {
-			table := queuelocktest.NewTable(t, queuelocktest.WithLatency(2*time.Millisecond))
+		locktest.InTable(t, fmt.Sprint("GivesAllBackWhenACallbackBlocks/", scope), func(t *testing.T, table *queuelocktest.Table) {
 			a, b := locktest.Two(t, table, cfg, "a", "b")
 			held := locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
 			g := locktest.NewGate(t)
@@ -304,7 +300,7 @@ func TestStuckAcquireAll(t *testing.T) {
 			g.Open()
 			locktest.ReleaseAll(t, held)
 			locktest.NothingLeft(t, table)
-		})
+		}, queuelocktest.WithLatency(2*time.Millisecond))
 		for name, c := range map[string]struct {
 			wait             waitpolicy.Wait
 			holds, givesBack time.Duration // after the look began to hang

@@ -20,8 +20,6 @@ import (
 // attempting is one call that acquires a lock that another client holds.
 type attempting func(ctx context.Context, wait waitpolicy.Wait) error
 
-type releaser interface{ Release(context.Context) error }
-
 // acquiring are calls for the lock of Order; of several locks, with another one.
 var acquiring = map[string]func(context.Context, *queuelock.Client, waitpolicy.Wait) (releaser, error){
 	"Acquire": func(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait) (releaser, error) {
@@ -66,10 +64,8 @@ var otherCalls = map[string]func(*testing.T, *queuelocktest.Table) attempting{
 	"Resume": func(t *testing.T, table *queuelocktest.Table) attempting {
 		c := another(t, table, queuelock.Config{})
 		former, _ := locktest.Open(t, table, "former", queuelock.Config{})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
 		var handle queuelock.Handle
-		_, err := former.Acquire(ctx, locktest.Order, waitpolicy.Forever, queuelock.OnHandle(func(h queuelock.Handle) { handle = h }))
+		_, err := former.Acquire(limited(t, time.Second), locktest.Order, waitpolicy.Forever, queuelock.OnHandle(func(h queuelock.Handle) { handle = h }))
 		busy(t, err)
 		return func(ctx context.Context, wait waitpolicy.Wait) error {
 			_, err := c.Resume(ctx, handle, wait)
@@ -336,21 +332,10 @@ func TestAttemptAfterLostAnswer(t *testing.T) {
 			for nth := range 4 {
 				locktest.InTable(t, fmt.Sprintf("%s/%s/%d", call, scope, nth), func(t *testing.T, table *queuelocktest.Table) {
 					a, _ := locktest.Open(t, table, "a", cfg)
-					lock, err := acquire(t.Context(), a, waitpolicy.NoWait)
-					if err == nil {
-						err = lock.Release(t.Context())
-					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					locktest.OK(t, released(acquire(t.Context(), a, waitpolicy.NoWait)))
 					table.Inject(queuelocktest.SwallowResponse().Of("UpdateItem").After(nth).Times(1))
 					table.Inject(queuelocktest.DelayRequest(200 * time.Millisecond).Mentioning("REMOVE holders."))
-					if lock, err = acquire(t.Context(), a, waitpolicy.Attempts(2, time.Millisecond)); err == nil {
-						err = lock.Release(t.Context())
-					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					locktest.OK(t, released(acquire(t.Context(), a, waitpolicy.Attempts(2, time.Millisecond))))
 				})
 			}
 		}
@@ -388,10 +373,7 @@ func TestNoWaitGivesBack(t *testing.T) {
 					}
 					locktest.Check(t, client.Close(t.Context()))
 					for _, entity := range []string{"x", "y", "z"} {
-						state, inspectErr := other.Viewer().Inspect(t.Context(), queuelock.Key{Entity: entity})
-						if inspectErr != nil {
-							t.Error(inspectErr)
-						}
+						state := locktest.Must(other.Viewer().Inspect(t.Context(), queuelock.Key{Entity: entity}))
 						if len(state.Serving) > 0 && !reported(err, entity) {
 							t.Errorf("the lock of %s is forgotten: %+v; error %v", entity, state.Serving, err)
 						}
