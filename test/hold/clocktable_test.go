@@ -14,8 +14,8 @@ import (
 
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/embedded"
-	"github.com/queuelock/queuelock/internal/embedded/value"
 	"github.com/queuelock/queuelock/internal/testbed/audit"
+	"github.com/queuelock/queuelock/internal/testbed/locktest"
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
@@ -67,10 +67,7 @@ func (s *server) client(name string, h host, cfg queuelock.Config) (*queuelock.C
 	})
 	cfg = h.config(cfg)
 	cfg.Owner = name
-	c, err := queuelock.New(db, s.table.Name(), cfg)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	c := locktest.Must(queuelock.New(db, s.table.Name(), cfg))
 	s.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -115,15 +112,15 @@ func (s *server) check(when string) {
 		switch {
 		case !there:
 			s.t.Errorf("%v, %s: %s (ticket %s) was evicted while it believes: %v", at, when, who, ticket, holders)
-		case s.ahead == nil && !until.IsZero() && !until.After(s.now()):
-			s.t.Errorf("%v, %s: %s believes past its lease, which ended at %v", at, when, who, until.Sub(s.start))
+		case s.ahead == nil && until > 0 && until <= s.now().UnixMilli():
+			s.t.Errorf("%v, %s: %s believes past its lease, which ended at %v", at, when, who, time.UnixMilli(until).Sub(s.start))
 		}
 	}
 }
 
-// holders are the tickets in the record, with the ends of their leases.
-func (s *server) holders() map[string]time.Time {
-	found := map[string]time.Time{}
+// holders are the tickets in the record, with the ends of their leases in milliseconds; zero: none.
+func (s *server) holders() map[string]int64 {
+	found := map[string]int64{}
 	for _, item := range s.audit.Items("queuelock") {
 		if !strings.HasSuffix(item["sk"].Text, "/"+strings.Repeat("0", 38)) {
 			continue
@@ -135,40 +132,27 @@ func (s *server) holders() map[string]time.Time {
 				after, _ := new(big.Int).SetString(item["servingAfter"].Number.String(), 10)
 				number = after.Add(after, big.NewInt(1)).String()
 			}
-			found[number] = instant(entry.Fields["until"])
+			found[number], _ = strconv.ParseInt(entry.Fields["until"].Number.String(), 10, 64)
 		}
 	}
 	return found
 }
 
-func instant(v value.Value) time.Time {
-	if v.Kind != value.Num {
-		return time.Time{}
-	}
-	ms, err := strconv.ParseInt(v.Number.String(), 10, 64)
-	if err != nil {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms)
-}
-
 // poll asks believers again and again, until stop is called.
 func (s *server) poll(each time.Duration) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
+	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for tick := time.NewTicker(each); ; {
+		for {
 			select {
-			case <-tick.C:
+			case <-time.After(each):
 				s.check("polled")
-			case <-ctx.Done():
-				tick.Stop()
+			case <-end:
 				return
 			}
 		}
 	}()
-	return func() { cancel(); <-ended }
+	return func() { close(end); <-ended }
 }
 
 // violations reports what the audit found.

@@ -79,7 +79,6 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestCloseAfterEndedContext checks that Close still releases when its context has ended.
 func TestCloseAfterEndedContext(t *testing.T) {
 	for range 20 {
 		locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {

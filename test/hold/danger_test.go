@@ -69,7 +69,6 @@ func TestOnExpiring(t *testing.T) {
 	})
 }
 
-// TestOnExpiringAfterRelease checks that OnExpiring is not called after a release.
 func TestOnExpiringAfterRelease(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})
@@ -156,7 +155,6 @@ func TestSlowOnExpiring(t *testing.T) {
 	})
 }
 
-// TestInvalidOnExpiring checks that an invalid margin of OnExpiring is refused without a request.
 func TestInvalidOnExpiring(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

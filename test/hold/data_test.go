@@ -114,7 +114,6 @@ func TestSetDataRequests(t *testing.T) {
 	})
 }
 
-// TestTooMuchData checks that too much data is refused without a request.
 func TestTooMuchData(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

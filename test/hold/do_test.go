@@ -101,7 +101,6 @@ func TestDoCallsNothing(t *testing.T) {
 	})
 }
 
-// TestReleaseEndsLock checks that a lock ends with its release, and reports it.
 func TestReleaseEndsLock(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		type key struct{}

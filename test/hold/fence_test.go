@@ -42,7 +42,6 @@ func TestProtectedWrite(t *testing.T) {
 	}
 }
 
-// TestWriteAfterLoss checks that a protected write of a lost lock is refused.
 func TestWriteAfterLoss(t *testing.T) {
 	locktest.InTable(t, "evicted", func(t *testing.T, table *queuelocktest.Table) {
 		lock, db := hold(t, table, queuelock.Config{})
@@ -103,7 +102,6 @@ func TestConcurrentWrites(t *testing.T) {
 	})
 }
 
-// TestCallersCondition checks that a protected write fails by the caller's own condition.
 func TestCallersCondition(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		lock, _ := hold(t, table, queuelock.Config{})
@@ -148,7 +146,6 @@ func TestEndOfContext(t *testing.T) {
 	})
 }
 
-// TestInvalidItems checks that Transact returns an error that names what is wrong with its items.
 func TestInvalidItems(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		lock, _ := hold(t, table, queuelock.Config{})

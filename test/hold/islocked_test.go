@@ -84,7 +84,6 @@ func TestIsLockedAfterCrash(t *testing.T) {
 	}
 }
 
-// TestIsLockedRefusals checks that IsLocked refuses invalid arguments and malformed records.
 func TestIsLockedRefusals(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

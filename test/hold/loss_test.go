@@ -29,7 +29,6 @@ func TestLossDuringHang(t *testing.T) {
 	})
 }
 
-// TestCauseOfLoss checks that every loss reports its cause.
 func TestCauseOfLoss(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		lock, _ := hold(t, table, locktest.TenSeconds)

@@ -119,7 +119,6 @@ func TestQueuesFault(t *testing.T) {
 	})
 }
 
-// TestQueuesPrefix checks that a prefix leaves out other queues.
 func TestQueuesPrefix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, pk := range []string{"pk", "lock.pk"} {
@@ -211,7 +210,6 @@ func TestQueuesRate(t *testing.T) {
 	})
 }
 
-// TestQueuesEnd checks how a scan ends early.
 func TestQueuesEnd(t *testing.T) {
 	end := func(c *queuelock.Client, ctx context.Context, cfg queuelock.ScanConfig) (found int, last error) {
 		for state, err := range c.Viewer().Queues(ctx, cfg) {

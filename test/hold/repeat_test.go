@@ -32,7 +32,6 @@ func TestReleaseTwice(t *testing.T) {
 	}, queuelocktest.WithLatency(10*time.Millisecond))
 }
 
-// TestReleaseRepeated checks that a Release that failed may be repeated.
 func TestReleaseRepeated(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, db := locktest.Open(t, table, "a", queuelock.Config{})

@@ -13,7 +13,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestInspect checks that Inspect shows the holders and the waiters.
 func TestInspect(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		watcher, _ := locktest.Open(t, table, "watcher", queuelock.Config{})
@@ -54,7 +53,6 @@ func TestInspect(t *testing.T) {
 	})
 }
 
-// TestHoldersInOrder checks that holders are listed in the order of their tickets.
 func TestHoldersInOrder(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
@@ -77,7 +75,6 @@ func TestHoldersInOrder(t *testing.T) {
 	})
 }
 
-// TestNotAcquiredErrorServing checks that NotAcquiredError shows the current holders.
 func TestNotAcquiredErrorServing(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, b := locktest.Two(t, table, queuelock.Config{}, "a", "b")
