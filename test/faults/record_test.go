@@ -102,21 +102,6 @@ func TestBadTicketNumber(t *testing.T) {
 	})
 }
 
-// TestCounterOutlivesTTL: a counter that expires issues tickets twice.
-func TestCounterOutlivesTTL(t *testing.T) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		c, _ := locktest.Open(t, table, "a", locktest.TenSeconds)
-		for i := range 3 {
-			lock := locktest.Acquire(t, c, waitpolicy.NoWait)
-			if got := lock.Ticket().String(); got != fmt.Sprint(i+1) {
-				t.Errorf("ticket %s after a year, want %d", got, i+1)
-			}
-			locktest.Release(t, lock)
-			time.Sleep(365 * 24 * time.Hour)
-		}
-	}, queuelocktest.WithExpiry())
-}
-
 // filler is an attribute that brings an item to that many bytes, of the
 // 409,600 that DynamoDB allows.
 func filler(size int) av.Item {

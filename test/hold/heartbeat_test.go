@@ -9,25 +9,6 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// TestExpiredCredentials checks that a release is tried until the lease ends, and may be called again.
-func TestExpiredCredentials(t *testing.T) {
-	for _, code := range []queuelocktest.Code{"ExpiredTokenException", "UnrecognizedClientException"} {
-		locktest.InTable(t, string(code), func(t *testing.T, table *queuelocktest.Table) {
-			lock, db := hold(t, table, locktest.TenSeconds)
-			begun, expired := time.Now(), db.Inject(queuelocktest.Refuse(code))
-			locktest.Says(t, lock.Release(t.Context()), "release", string(code))
-			if took := time.Since(begun); took < locktest.TTL*3/4 || took > locktest.TTL || expired.Fired() < 5 {
-				t.Errorf("it gave up after %v and %d refusals, with a lease of %v", took, expired.Fired(), locktest.TTL)
-			}
-			expired.Remove()
-			locktest.Release(t, lock)
-			if _, holders := locktest.Record(t, table); len(holders) > 0 {
-				t.Errorf("left %v", holders)
-			}
-		}, queuelocktest.WithLatency(4*time.Millisecond))
-	}
-}
-
 // A lease ends when it should, however long its client was idle: one read shows the time again.
 func TestIdleClient(t *testing.T) {
 	for name, test := range map[string]struct {

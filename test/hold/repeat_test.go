@@ -48,14 +48,19 @@ func TestReleaseRepeated(t *testing.T) {
 	})
 }
 
-// TestReleaseRepeatedTooLate checks that Close has nothing to say of a lock whose lease has ended while its release was repeated.
+// TestReleaseRepeatedTooLate checks that a release is tried until the lease ends, and that Close has nothing to say of a lock
+// whose lease has ended while its release was repeated.
 func TestReleaseRepeatedTooLate(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		a, db := locktest.Open(t, table, "a", queuelock.Config{})
 		b, _ := locktest.Open(t, table, "b", queuelock.Config{})
 		lock := locktest.Acquire(t, a, waitpolicy.Forever)
 		db.Partition()
+		begun := time.Now()
 		locktest.Says(t, lock.Release(t.Context()), "release", "1m0s")
+		if took := time.Since(begun); took < 45*time.Second || took > time.Minute {
+			t.Errorf("it gave up after %v, with a lease of a minute", took)
+		}
 		locktest.Says(t, lock.Release(limited(t, 10*time.Second)), "release", "1m0s") // past the end on all clocks
 		time.Sleep(5 * time.Second)
 		db.Heal()
