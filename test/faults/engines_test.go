@@ -50,9 +50,7 @@ func TestEngineIdleCycle(t *testing.T) {
 				t.Errorf("its release: %d requests, want 1", spent.Sent)
 			}
 		}
-		if n := len(table.Items()); n != 1 {
-			t.Errorf("%d items, want the record", n)
-		}
+		hasItems(t, table, 1)
 	})
 }
 
@@ -201,9 +199,7 @@ func TestEngineItems(t *testing.T) {
 			t.Errorf("read, modify, write took %d requests", n)
 		}
 		lock := locktest.LockItem(t, a, u.Key(key), waitpolicy.NoWait)
-		if _, err := b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Errorf("a locked item: %v", err)
-		}
+		busy(t, released(b.LockItem(t.Context(), u.Key(key), waitpolicy.NoWait)))
 		queued, waits := locktest.OnceItWaits()
 		waiting := locktest.QueueUpForItem(t.Context(), b, u.Key(key), waitpolicy.For(30*time.Second), waits)
 		<-queued
@@ -244,30 +240,21 @@ func TestEngineReadersAndPermits(t *testing.T) {
 		if reader == nil || !reader.Shared() || reader.Ticket().Compare(writer.Ticket()) <= 0 {
 			t.Fatal("no reader has joined")
 		}
-		if _, err := b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait); !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Errorf("a writer beside readers: %v", err)
-		}
-		if err := reader.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil {
-			t.Errorf("a fenced write of a reader: %v", err)
-		}
+		busy(t, released(b.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)))
+		locktest.Check(t, reader.Transact(t.Context(), locktest.Deposit(table, nil)))
 		locktest.Release(t, writer)
 		locktest.Release(t, reader)
-		if err := reader.Transact(t.Context(), locktest.Deposit(table, nil)); !errors.Is(err, queuelock.ErrReleased) {
-			t.Errorf("after its release: %v", err)
-		}
+		locktest.Is(t, reader.Transact(t.Context(), locktest.Deposit(table, nil)), queuelock.ErrReleased)
 		locktest.Release(t, locktest.Acquire(t, b, waitpolicy.For(time.Minute)))
 
 		permits := queuelock.Key{Entity: locktest.Order.Entity, Reason: "permits"}
 		var locks []*queuelock.Lock
 		for _, c := range []*queuelock.Client{a, b} {
-			lock := locktest.Must(c.Acquire(t.Context(), permits, waitpolicy.For(time.Minute), queuelock.Permits(2)))
-			locks = append(locks, lock)
+			locks = append(locks, locktest.Must(c.Acquire(t.Context(), permits, waitpolicy.For(time.Minute), queuelock.Permits(2))))
 		}
-		if _, err := a.Acquire(t.Context(), permits, waitpolicy.NoWait, queuelock.Permits(2)); !errors.Is(err, queuelock.ErrNotAcquired) {
-			t.Errorf("a third of two: %v", err)
-		}
-		var mismatch *queue.MismatchError
-		if _, err := a.Acquire(t.Context(), permits, waitpolicy.NoWait, queuelock.Permits(3)); !errors.As(err, &mismatch) {
+		busy(t, released(a.Acquire(t.Context(), permits, waitpolicy.NoWait, queuelock.Permits(2))))
+		_, err := a.Acquire(t.Context(), permits, waitpolicy.NoWait, queuelock.Permits(3))
+		if _, mismatch := errors.AsType[*queue.MismatchError](err); !mismatch {
 			t.Errorf("another number: %v", err)
 		}
 		for _, lock := range locks {

@@ -69,9 +69,7 @@ func TestLostAnswerOfEach(t *testing.T) {
 			if lost.Fired() != 1 {
 				t.Fatalf("the fault struck %d times, want once\n%s", lost.Fired(), table.Log())
 			}
-			if rows, holders := locktest.RowsAndHolders(t, a); rows != 0 || holders != 0 {
-				t.Errorf("%d rows and %d holders are left", rows, holders)
-			}
+			locktest.NothingLeft(t, table)
 		})
 	}
 }

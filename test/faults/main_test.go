@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/queuelock/queuelock/internal/testbed/engines"
+	"github.com/queuelock/queuelock/queuelocktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(engines.Main(m)) }
@@ -29,4 +30,12 @@ func released(lock releaser, err error) error {
 		return err
 	}
 	return lock.Release(context.Background())
+}
+
+// hasItems checks how many items a table has. An idle queue has one, its record.
+func hasItems(t *testing.T, table *queuelocktest.Table, want int) {
+	t.Helper()
+	if items := table.Items(); len(items) != want {
+		t.Errorf("%d items, want %d: %.1000v", len(items), want, items)
+	}
 }

@@ -557,9 +557,7 @@ func TestMalformedRows(t *testing.T) {
 				t.Errorf("%v: %d requests", mu, sent)
 			}
 			time.Sleep(time.Second)
-			if n := len(m.table.Items()); n != 1 {
-				t.Errorf("%v: %d items are left", mu, n)
-			}
+			hasItems(t, m.table, 1)
 		}
 	})
 }
@@ -705,9 +703,7 @@ func TestCloseRemovesBadEntry(t *testing.T) {
 			}
 			release(queuelocktest.LoseRequest().After(1), time.Minute)
 			time.Sleep(time.Hour)
-			if err := c.Close(t.Context()); !errors.Is(err, queuelock.ErrLost) {
-				t.Errorf("Close: %v, want ErrLost", err)
-			}
+			locktest.Is(t, c.Close(t.Context()), queuelock.ErrLost)
 			if _, holders := m.serving(held); holders != 0 {
 				t.Errorf("%d holders are left", holders)
 			}

@@ -30,10 +30,7 @@ func TestLastTicket(t *testing.T) {
 		waiting := locktest.QueueUp(t.Context(), b, waitpolicy.For(10*time.Minute))
 		time.Sleep(time.Second)
 		for _, wait := range []waitpolicy.Wait{waitpolicy.For(time.Minute), waitpolicy.Forever} {
-			_, err := c.Acquire(t.Context(), locktest.Order, wait)
-			if !errors.Is(err, ticket.ErrExhausted) {
-				t.Errorf("%v: %v", wait, err)
-			}
+			locktest.Is(t, released(c.Acquire(t.Context(), locktest.Order, wait)), ticket.ErrExhausted)
 		}
 		locktest.Release(t, held)
 		got := <-waiting
@@ -46,9 +43,7 @@ func TestLastTicket(t *testing.T) {
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.Forever)
 		locktest.Says(t, err, "exhausted")
 		time.Sleep(time.Second)
-		if n := len(table.Items()); n != 1 {
-			t.Errorf("%d items are left, want the record", n)
-		}
+		hasItems(t, table, 1)
 	})
 }
 
@@ -83,9 +78,7 @@ func TestBadTicketNumber(t *testing.T) {
 				t.Errorf("the next ticket is %s", n)
 			}
 			locktest.Release(t, lock)
-			if n := len(table.Items()); n != items {
-				t.Errorf("%d items, want %d", n, items)
-			}
+			hasItems(t, table, items)
 		}, queuelocktest.WithLatency(4*time.Millisecond))
 	}
 	locktest.InTable(t, "RaisesACounterThatWasLostAfterYears", func(t *testing.T, table *queuelocktest.Table) {
@@ -161,9 +154,7 @@ func TestFullRecord(t *testing.T) {
 			t.Errorf("%v", got.Err)
 		}
 		time.Sleep(time.Second)
-		if n := len(table.Items()); n != 1 {
-			t.Errorf("%d items are left, want the record", n)
-		}
+		hasItems(t, table, 1)
 	})
 }
 
@@ -222,9 +213,7 @@ func TestRecordSize(t *testing.T) {
 			held = append(held, locktest.Acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))
 		}
 		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(time.Second)} {
-			if _, err := a.Acquire(t.Context(), locktest.Order, wait, queuelock.Shared()); !errors.Is(err, queuelock.ErrNotAcquired) {
-				t.Errorf("reader %d: %v", n+1, err)
-			}
+			busy(t, released(a.Acquire(t.Context(), locktest.Order, wait, queuelock.Shared())))
 		}
 		locktest.Release(t, held[0])
 		locktest.Release(t, locktest.Acquire(t, a, waitpolicy.For(time.Minute), queuelock.Shared()))

@@ -117,8 +117,7 @@ func (w wanted) try(t *testing.T, call attempting, after time.Duration, happens 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if w.limit > 0 {
-		ctx, cancel = context.WithTimeout(ctx, w.limit)
-		defer cancel()
+		ctx = limited(t, w.limit)
 	}
 	if w.cancel > 0 {
 		time.AfterFunc(w.cancel, cancel)
@@ -305,10 +304,7 @@ func TestNoWaitCleansUp(t *testing.T) {
 			locktest.Acquire(t, b, waitpolicy.NoWait).Release(t.Context())
 			// Of TAKE alone: the removal begins at the moment at which Acquire returns.
 			outage := table.Inject(c.fault.Mentioning("if_not_exists(ticketNumber").Where(func(r queuelocktest.Request) bool { return r.Client == "a" }))
-			_, err := a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)
-			if !errors.Is(err, queuelock.ErrUnavailable) {
-				t.Fatalf("error %v", err)
-			}
+			locktest.Is(t, released(a.Acquire(t.Context(), locktest.Order, waitpolicy.NoWait)), queuelock.ErrUnavailable)
 			outage.Remove()
 			if c.close {
 				locktest.Check(t, a.Close(t.Context()))
@@ -316,7 +312,7 @@ func TestNoWaitCleansUp(t *testing.T) {
 				time.Sleep(8 * time.Second)
 			}
 			asked := time.Now()
-			lock := locktest.Must(b.Acquire(t.Context(), locktest.Order, waitpolicy.For(2*time.Minute)))
+			lock := locktest.Acquire(t, b, waitpolicy.For(2*time.Minute))
 			if w := time.Since(asked); (w > time.Second) != c.late {
 				t.Errorf("the next lock took %v", w)
 			}
