@@ -3,6 +3,7 @@ package hold_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,12 +16,12 @@ import (
 	"github.com/queuelock/queuelock/waitpolicy"
 )
 
-// alarms remember when OnExpiring called, and what it found.
+// alarms remember when OnExpiring called.
 type alarms struct {
 	mu    sync.Mutex
 	start time.Time
 	rung  []time.Duration
-	lost  []bool
+	lost  bool // at the last call
 }
 
 func newAlarms() *alarms { return &alarms{start: time.Now()} }
@@ -28,14 +29,13 @@ func newAlarms() *alarms { return &alarms{start: time.Now()} }
 func (a *alarms) ring(lock *queuelock.Lock) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.rung = append(a.rung, time.Since(a.start))
-	a.lost = append(a.lost, lock.Err() != nil)
+	a.rung, a.lost = append(a.rung, time.Since(a.start)), lock.Err() != nil
 }
 
 func (a *alarms) times() []time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return append([]time.Duration(nil), a.rung...)
+	return slices.Clone(a.rung)
 }
 
 // TestOnExpiring checks that OnExpiring is called once before a loss, and never while renewals succeed.
@@ -56,7 +56,7 @@ func TestOnExpiring(t *testing.T) {
 		<-lock.Context().Done()
 		synctest.Wait()
 		at := first.times()
-		if len(at) != 1 || (at[0]-cut-(before-20*time.Second)).Abs() > 0 || first.lost[0] {
+		if len(at) != 1 || (at[0]-cut-(before-20*time.Second)).Abs() > 0 || first.lost {
 			t.Errorf("called at %v, want once, 20 s before the end", at)
 		}
 		if at := second.times(); len(at) != 1 || at[0] >= first.times()[0] {

@@ -2,7 +2,6 @@ package hold_test
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -41,10 +40,7 @@ var evictions = map[string]struct {
 	evict func(ctx context.Context, op *queuelock.Client) error
 }{
 	"Sweep": {evict: func(ctx context.Context, op *queuelock.Client) error {
-		swept, err := op.Operator().Sweep(ctx, locktest.Order)
-		if err == nil && swept.Holders != 1 {
-			err = fmt.Errorf("swept %+v", swept)
-		}
+		_, err := op.Operator().Sweep(ctx, locktest.Order)
 		return err
 	}},
 	"Sweeper": {evict: func(ctx context.Context, op *queuelock.Client) error {
@@ -90,8 +86,8 @@ func TestForget(t *testing.T) {
 		locktest.Acquire(t, crashed, waitpolicy.Forever)
 		network.Partition()
 		time.Sleep(2 * time.Minute)
-		if swept, err := op.Operator().Sweep(t.Context(), locktest.Order); err != nil || swept.Holders != 1 {
-			t.Fatal(swept, err)
+		if swept := locktest.Must(op.Operator().Sweep(t.Context(), locktest.Order)); swept.Holders != 1 {
+			t.Fatal(swept)
 		}
 		for _, item := range table.Items() {
 			if item["holders"] != nil || item["expiresAt"] != nil {
@@ -173,12 +169,8 @@ func TestForget(t *testing.T) {
 				locktest.Release(t, locktest.Acquire(t, a, waitpolicy.Forever))
 				synctest.Wait()
 			}
-			want := 1
-			if ttl == "expiresAt" {
-				want = 0
-			}
-			if got := log.Count("not forgotten"); got != want {
-				t.Errorf("reported %d times, want %d", got, want)
+			if got := log.Count("not forgotten"); got > 1 || (got == 0) != (ttl == "expiresAt") {
+				t.Errorf("reported %d times", got)
 			}
 		})
 	}

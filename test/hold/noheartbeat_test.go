@@ -25,6 +25,7 @@ func TestNoHeartbeat(t *testing.T) {
 		case <-time.After(time.Hour):
 			t.Fatal("its lease does not end")
 		}
+		synctest.Wait()
 	}
 	lostBy := func(t *testing.T, lock *queuelock.Lock, want heartbeat.Cause) {
 		t.Helper()
@@ -38,10 +39,7 @@ func TestNoHeartbeat(t *testing.T) {
 		locktest.InTable(t, "SendsNothing/"+name, func(t *testing.T, table *queuelocktest.Table) {
 			begun := time.Now()
 			lock, db := take(t, table, opts...)
-			sent := db.Counts().Total().Sent
-			end(t, lock)
-			synctest.Wait()
-			if n := db.Counts().Total().Sent - sent; n != 0 || time.Since(begun) != left {
+			if n := locktest.CostTo(db, func() { end(t, lock) }).Sent; n != 0 || time.Since(begun) != left {
 				t.Errorf("%d requests in %v, want none in %v", n, time.Since(begun), left)
 			}
 			lostBy(t, lock, heartbeat.Expired)
@@ -77,9 +75,7 @@ func TestNoHeartbeat(t *testing.T) {
 			t.Errorf("%v, and the lock: %v", err, lock.Err())
 		}
 		db.Heal()
-		sent := db.Counts().Total().Sent
-		end(t, lock)
-		if n := db.Counts().Total().Sent - sent; n != 0 {
+		if n := locktest.CostTo(db, func() { end(t, lock) }).Sent; n != 0 {
 			t.Errorf("%d requests", n)
 		}
 		lostBy(t, lock, heartbeat.Unreachable)
@@ -88,7 +84,6 @@ func TestNoHeartbeat(t *testing.T) {
 		told := newAlarms()
 		lock, _ := take(t, table, queuelock.OnExpiring(left-time.Second, told.ring))
 		end(t, lock)
-		synctest.Wait()
 		if at := told.times(); len(at) != 1 || at[0] != time.Second {
 			t.Errorf("called at %v, want once, after 1 s", at)
 		}

@@ -99,9 +99,9 @@ func TestNotAcquiredErrorServing(t *testing.T) {
 func TestLogger(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		var log locktest.Journal
-		logger := log.Logger()
-		a, db := locktest.Open(t, table, "a", queuelock.Config{TTL: locktest.TTL, Logger: logger})
-		b, _ := locktest.Open(t, table, "b", queuelock.Config{TTL: locktest.TTL, Logger: logger})
+		cfg := queuelock.Config{TTL: locktest.TTL, Logger: log.Logger()}
+		a, db := locktest.Open(t, table, "a", cfg)
+		b, _ := locktest.Open(t, table, "b", cfg)
 		locktest.Acquire(t, a, waitpolicy.Forever)
 		time.Sleep(2 * time.Second) // its first heartbeat says when its lease ends
 		db.Partition()
