@@ -155,6 +155,12 @@ func (c *check) delete(sk string, o op) (item, error) {
 // errorOf returns the error of a request whose answer is of no interest.
 func errorOf[T any](_ T, err error) error { return err }
 
+// answer returns the attributes that a write returns, which must succeed.
+func (c *check) answer(got item, err error) item {
+	c.must(err)
+	return got
+}
+
 // makes wants an update to make an item of another.
 func (c *check) makes(was item, o op, is item) {
 	c.given("x", was)

@@ -121,11 +121,10 @@ func TestNumbers(t *testing.T) {
 
 		s.check("NumbersInMapsListsSetsAndOperandsAreAsExact", func(c *check) {
 			c.given("x", item{"m": object(item{"k": num(below)}), "l": list(num(below)), "s": nums(below, nines)})
-			got, err := c.update("x", op{
+			got := c.answer(c.update("x", op{
 				update: "SET m.k = m.k + :one, l[0] = l[0] + :one", condition: "contains(s, :nines)", returns: types.ReturnValueAllNew,
 				values: item{":one": n(1), ":nines": num(nines)},
-			})
-			c.must(err)
+			}))
 			c.same("the new item", withoutKeys(got), item{
 				"m": object(item{"k": num(nines)}), "l": list(num(nines)), "s": nums(below, nines),
 			})
