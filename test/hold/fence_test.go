@@ -71,7 +71,7 @@ func TestWriteAfterLoss(t *testing.T) {
 	})
 	locktest.InTable(t, "evicted, and does not know yet", func(t *testing.T, table *queuelocktest.Table) {
 		lock, _ := hold(t, table, queuelock.Config{})
-		locktest.OperatorTakes(t, table)
+		locktest.Evict(t, table, locktest.Order.Entity)
 		err := lock.Transact(t.Context(), locktest.Deposit(table, nil))
 		if lost, ok := errors.AsType[*queuelock.LostError](err); !ok || lost.Cause != heartbeat.Evicted {
 			t.Errorf("the write gave %v, want a LostError: evicted", err)
