@@ -32,7 +32,7 @@ func TestLossDuringHang(t *testing.T) {
 func TestCauseOfLoss(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		lock, _ := hold(t, table, locktest.TenSeconds)
-		locktest.OperatorTakes(t, table)
+		locktest.Evict(t, table, locktest.Order.Entity)
 		<-lock.Context().Done()
 		for _, err := range []error{lock.Err(), context.Cause(lock.Context()), lock.Release(t.Context()), lock.Release(t.Context())} {
 			lost, ok := errors.AsType[*queuelock.LostError](err)
