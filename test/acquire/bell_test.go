@@ -52,7 +52,7 @@ func TestRung(t *testing.T) {
 	locktest.InBubble(t, "NoneOfTheSameClientOrIfNoneWaits", func(t *testing.T) {
 		p := newPair(t)
 		locktest.Release(t, locktest.Acquire(t, p.a, waitpolicy.NoWait))
-		if cost := locktest.CostTo(p.da, func() { locktest.Release(t, locktest.Acquire(t, p.a, waitpolicy.Forever)) }); cost.Sent != 2 {
+		if cost := locktest.Cost(p.da, func() { locktest.Release(t, locktest.Acquire(t, p.a, waitpolicy.Forever)) }); cost.Sent != 2 {
 			t.Errorf("an idle cycle sends %d requests", cost.Sent)
 		}
 		held := locktest.Acquire(t, p.a, waitpolicy.Forever)
@@ -165,7 +165,7 @@ func TestForgedBells(t *testing.T) {
 				waiting, last = append(waiting, locktest.LockBy(t, c)), db
 				time.Sleep(time.Second)
 			}
-			cost = locktest.CostTo(last, func() {
+			cost = locktest.Cost(last, func() {
 				for range 10_000 {
 					for range forged / 10_000 {
 						p.hub.Forge()

@@ -94,7 +94,7 @@ func TestLockString(t *testing.T) {
 		if got := item.String(); got != itemWant {
 			t.Errorf("the lock of an item is printed as %s", got)
 		}
-		locktest.ReleaseAll(t, both)
+		locktest.Release(t, both)
 		locktest.Release(t, item)
 	})
 }

@@ -356,12 +356,12 @@ func TestPolicyBudget(t *testing.T) {
 		locktest.InTable(t, name, func(t *testing.T, table *queuelocktest.Table) {
 			a, _ := locktest.OpenMet(t, table, "a", queuelock.Config{})
 			b, db := locktest.OpenMet(t, table, "b", queuelock.Config{})
-			idle := locktest.CostTo(db, func() { locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever, c.opts...)) })
+			idle := locktest.Cost(db, func() { locktest.Release(t, locktest.Acquire(t, b, waitpolicy.Forever, c.opts...)) })
 			if idle.Sent != 2 || idle.WriteUnits != 2 || idle.ReadUnits != 0 {
 				t.Errorf("an idle cycle costs %+v", idle)
 			}
 			held := locktest.Acquire(t, a, waitpolicy.Forever, c.holder...)
-			joins := locktest.CostTo(db, func() {
+			joins := locktest.Cost(db, func() {
 				locktest.LockBy(t, b, c.opts...)
 				time.Sleep(time.Millisecond / 2)
 			})

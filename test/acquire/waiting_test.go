@@ -108,7 +108,7 @@ func TestShortWait(t *testing.T) {
 				}
 				locktest.Release(t, lock)
 				all := locktest.Must(b.AcquireAll(t.Context(), locktest.KeysOf("x", "y"), waitpolicy.For(30)))
-				locktest.ReleaseAll(t, all)
+				locktest.Release(t, all)
 				item := locktest.LockItem(t, b, u.Key(key), wait)
 				locktest.OK(t, item.Release(t.Context()))
 				db.Partition()

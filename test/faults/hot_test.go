@@ -46,7 +46,7 @@ func TestHotEntity(t *testing.T) {
 	}
 	for name, acquire := range map[string]func(*testing.T, *queuelock.Client){
 		"AcquireAll": func(t *testing.T, c *queuelock.Client) {
-			locktest.ReleaseAll(t, locktest.AcquireAll(t, c, waitpolicy.Forever, "order-7", "order-8"))
+			locktest.Release(t, locktest.AcquireAll(t, c, waitpolicy.Forever, "order-7", "order-8"))
 		},
 		"Sweep": func(t *testing.T, c *queuelock.Client) {
 			locktest.Must(c.Operator().Sweep(t.Context(), locktest.Order))

@@ -356,7 +356,7 @@ func TestMalformed(t *testing.T) {
 				}
 				locktest.Write(t, m.table, replaced(record, mu.path, mu.value))
 				item := recordOf(t, m.table)
-				sent := locktest.CostTo(db, func() {
+				sent := locktest.Cost(db, func() {
 					for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(100 * time.Millisecond)} {
 						mu.acquire(t, newcomer, wait, holders, kind.opts)
 					}
@@ -528,7 +528,7 @@ func TestMalformedRows(t *testing.T) {
 			newcomer, db := m.open() // which has not seen the row
 			valid := av.Item{"until": av.Num(time.Now().Add(minute).UnixMilli())}
 			locktest.Write(t, m.table, record, replaced(av.With(row, valid), mu.path, mu.value))
-			sent := locktest.CostTo(db, func() {
+			sent := locktest.Cost(db, func() {
 				for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.For(100 * time.Millisecond)} {
 					_, err := newcomer.Acquire(t.Context(), locktest.Order, wait)
 					if !errors.Is(err, queuelock.ErrNotAcquired) {

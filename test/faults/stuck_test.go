@@ -298,7 +298,7 @@ func TestStuckAcquireAll(t *testing.T) {
 			}
 			<-g.Entered
 			g.Open()
-			locktest.ReleaseAll(t, held)
+			locktest.Release(t, held)
 			locktest.NothingLeft(t, table)
 		}, queuelocktest.WithLatency(2*time.Millisecond))
 		for name, c := range map[string]struct {
@@ -319,7 +319,7 @@ func TestStuckAcquireAll(t *testing.T) {
 					t.Errorf("%d hold a after %v", n, c.givesBack)
 				}
 				h.goOn()
-				locktest.ReleaseAll(t, h.held)
+				locktest.Release(t, h.held)
 				locktest.Is(t, (<-h.done).Err, queuelock.ErrUnavailable)
 				locktest.NothingLeft(t, h.table)
 			})
@@ -331,14 +331,14 @@ func TestStuckAcquireAll(t *testing.T) {
 			time.Sleep(30 * time.Second)
 			h.goOn()
 			time.Sleep(time.Minute)
-			locktest.ReleaseAll(t, h.held)
+			locktest.Release(t, h.held)
 			got := locktest.Lock(t, <-h.done)
 			for _, lock := range got.All() {
 				if lock.Key().Entity == "a" && lock.Ticket() != of {
 					t.Errorf("a has ticket %s, want %s as before", lock.Ticket(), of)
 				}
 			}
-			locktest.ReleaseAll(t, got)
+			locktest.Release(t, got)
 			locktest.NothingLeft(t, h.table)
 		})
 	}

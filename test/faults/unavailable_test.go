@@ -363,7 +363,7 @@ func TestNoWaitGivesBack(t *testing.T) {
 					}
 					silence.Remove()
 					if err == nil {
-						locktest.ReleaseAll(t, locks)
+						locktest.Release(t, locks)
 					} else if !errors.Is(err, queuelock.ErrUnavailable) || errors.Is(err, queuelock.ErrNotAcquired) {
 						t.Errorf("error %v", err)
 					}

@@ -114,7 +114,7 @@ func TestOnExpiringBeforeReturn(t *testing.T) {
 			cut := db.Inject(queuelocktest.LoseRequest().Of("UpdateItem").On("a", "").Mentioning("beat + 1"))
 			time.AfterFunc(test.cut, cut.Remove)
 			time.Sleep(time.Until(begun.Add(test.released)))
-			locktest.ReleaseAll(t, held)
+			locktest.Release(t, held)
 			got := <-done
 			locktest.OK(t, got.Err)
 			time.Sleep(time.Until(begun.Add(22 * time.Second)))

@@ -122,7 +122,7 @@ func TestTooMuchData(t *testing.T) {
 		locktest.Says(t, err, "WithData", "5000 bytes", "4096")
 		locktest.SentNothing(t, db)
 		lock := locktest.Acquire(t, c, waitpolicy.NoWait, queuelock.WithData(much[:4096]))
-		spent := locktest.CostTo(db, func() { err = lock.SetData(t.Context(), much[:4097]) })
+		spent := locktest.Cost(db, func() { err = lock.SetData(t.Context(), much[:4097]) })
 		if locktest.Says(t, err, "SetData", "4097 bytes", "4096"); spent.Sent != 0 {
 			t.Errorf("%d requests were sent", spent.Sent)
 		}

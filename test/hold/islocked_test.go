@@ -21,7 +21,7 @@ func TestIsLocked(t *testing.T) {
 		is := func(want bool, when string) {
 			t.Helper()
 			locked := false
-			spent := locktest.CostTo(db, func() { locked = locktest.Locked(t, watcher) })
+			spent := locktest.Cost(db, func() { locked = locktest.Locked(t, watcher) })
 			if locked != want || spent.Sent != 1 || spent.ReadUnits != 1 {
 				t.Errorf("%s: locked %t for %+v, want %t for one read", when, locked, spent, want)
 			}

@@ -39,7 +39,7 @@ func TestNoHeartbeat(t *testing.T) {
 		locktest.InTable(t, "SendsNothing/"+name, func(t *testing.T, table *queuelocktest.Table) {
 			begun := time.Now()
 			lock, db := take(t, table, opts...)
-			if n := locktest.CostTo(db, func() { end(t, lock) }).Sent; n != 0 || time.Since(begun) != left {
+			if n := locktest.Cost(db, func() { end(t, lock) }).Sent; n != 0 || time.Since(begun) != left {
 				t.Errorf("%d requests in %v, want none in %v", n, time.Since(begun), left)
 			}
 			lostBy(t, lock, heartbeat.Expired)
@@ -75,7 +75,7 @@ func TestNoHeartbeat(t *testing.T) {
 			t.Errorf("%v, and the lock: %v", err, lock.Err())
 		}
 		db.Heal()
-		if n := locktest.CostTo(db, func() { end(t, lock) }).Sent; n != 0 {
+		if n := locktest.Cost(db, func() { end(t, lock) }).Sent; n != 0 {
 			t.Errorf("%d requests", n)
 		}
 		lostBy(t, lock, heartbeat.Unreachable)

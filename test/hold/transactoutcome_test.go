@@ -60,7 +60,7 @@ func TestUnknownOutcome(t *testing.T) {
 		lock, db := hold(t, table, queuelock.Config{})
 		denied := db.Inject(queuelocktest.Refuse(queuelocktest.AccessDenied).Of("TransactWriteItems"))
 		var err error
-		sent := locktest.CostTo(db, func() { err = lock.Transact(t.Context(), locktest.Deposit(table, nil)) }).Sent
+		sent := locktest.Cost(db, func() { err = lock.Transact(t.Context(), locktest.Deposit(table, nil)) }).Sent
 		if isUnknown(err) || denied.Fired() != 1 || sent != 2 { // and SETTLE
 			t.Errorf("got %v after %d requests", err, sent)
 		}
@@ -168,7 +168,7 @@ func TestEndedContext(t *testing.T) {
 			if err := both.Transact(t.Context(), locktest.Deposit(table, nil)); err != nil || locktest.Balance(table) != "1" {
 				t.Errorf("afterwards: %v, and the account holds %s", err, locktest.Balance(table))
 			}
-			locktest.ReleaseAll(t, both)
+			locktest.Release(t, both)
 		})
 	}
 }

@@ -43,7 +43,7 @@ func TestAcquireAll(t *testing.T) {
 			t.Errorf("after an hour: %v, %v", locks.Err(), locks.Context().Err())
 		}
 		for range 2 {
-			locktest.ReleaseAll(t, locks)
+			locktest.Release(t, locks)
 		}
 		<-locks.Context().Done()
 		if !errors.Is(locks.Err(), queuelock.ErrReleased) || !errors.Is(context.Cause(locks.Context()), queuelock.ErrReleased) {
@@ -79,7 +79,7 @@ func TestAcquireAllArguments(t *testing.T) {
 func TestOvertaken(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		slow, dbSlow, fast := locktest.Pair(t, table, locktest.SharedScope, "slow", "fast")
-		locktest.ReleaseAll(t, locktest.AcquireAll(t, fast, waitpolicy.Forever, "a", "b"))
+		locktest.Release(t, locktest.AcquireAll(t, fast, waitpolicy.Forever, "a", "b"))
 
 		gate := dbSlow.Inject(queuelocktest.HoldRequest().On("b", "").Times(1))
 		waiting := locktest.QueueUpAll(t.Context(), slow, waitpolicy.For(time.Hour), "b", "a")
@@ -91,12 +91,12 @@ func TestOvertaken(t *testing.T) {
 		gate.Release()
 		time.Sleep(time.Second)
 		free := locktest.AcquireAll(t, fast, waitpolicy.NoWait, "c")
-		locktest.ReleaseAll(t, free)
+		locktest.Release(t, free)
 		both := locktest.QueueUpAll(t.Context(), fast, waitpolicy.For(time.Hour), "a") // ticket 6: behind the new number, 4
 		time.Sleep(time.Second)
 		locktest.StillWaits(t, "the one that was overtaken", waiting)
 		locktest.StillWaits(t, "the last", both)
-		locktest.ReleaseAll(t, later)
+		locktest.Release(t, later)
 		got := locktest.Lock(t, <-waiting)
 		if n, _ := got.Ticket(); n != ticket.FromUint64(4) {
 			t.Errorf("ticket %s, want a new one", n)
@@ -104,8 +104,8 @@ func TestOvertaken(t *testing.T) {
 		if n := dbSlow.Counts()["PutItem"].Sent; n != 1 {
 			t.Errorf("%d rows were put, want none with the ticket that was overtaken", n)
 		}
-		locktest.ReleaseAll(t, got)
-		locktest.ReleaseAll(t, locktest.Lock(t, <-both))
+		locktest.Release(t, got)
+		locktest.Release(t, locktest.Lock(t, <-both))
 		locktest.NothingLeft(t, table)
 	}, queuelocktest.WithLatency(time.Millisecond))
 }
@@ -129,7 +129,7 @@ func TestWithoutCommonTicket(t *testing.T) {
 				t.Errorf("lock %d is idle, 2 s after its release", i+1)
 			}
 		}
-		locktest.ReleaseAll(t, locktest.Lock(t, <-waiting))
+		locktest.Release(t, locktest.Lock(t, <-waiting))
 	}, queuelocktest.WithLatency(time.Millisecond))
 }
 
@@ -151,7 +151,7 @@ func TestAcquireAllProgress(t *testing.T) {
 		if told["a"] == 0 || told["b"] == 0 || told["c"] == 0 || told["d"] != 0 {
 			t.Errorf("reported %v", told)
 		}
-		locktest.ReleaseAll(t, locks)
+		locktest.Release(t, locks)
 
 		// And a panic of it leaves all queues.
 		held = locktest.AcquireAll(t, a, waitpolicy.NoWait, "b")
@@ -164,7 +164,7 @@ func TestAcquireAllProgress(t *testing.T) {
 			locks, err := b.AcquireAll(t.Context(), locktest.KeysOf("a", "b", "c"), waitpolicy.Forever, queuelock.OnProgress(func(queuelock.Progress) { panic("boom") }))
 			t.Errorf("%v, %v", locks, err)
 		}()
-		locktest.ReleaseAll(t, held)
+		locktest.Release(t, held)
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, table)
 	}, queuelocktest.WithLatency(time.Millisecond))
@@ -188,8 +188,8 @@ func TestNextQueue(t *testing.T) {
 		if next.Fired() != 1 {
 			t.Error("b was not gone to")
 		}
-		locktest.ReleaseAll(t, held)
-		locktest.ReleaseAll(t, locktest.Lock(t, <-waiting))
+		locktest.Release(t, held)
+		locktest.Release(t, locktest.Lock(t, <-waiting))
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, table)
 	}, queuelocktest.WithLatency(time.Millisecond))
@@ -207,11 +207,11 @@ func TestAcquireAllModes(t *testing.T) {
 		time.Sleep(time.Second)
 		_, err := a.AcquireAll(t.Context(), locktest.KeysOf("b"), waitpolicy.NoWait, queuelock.Shared())
 		locktest.Is(t, err, queuelock.ErrNotAcquired)
-		locktest.ReleaseAll(t, first)
+		locktest.Release(t, first)
 		time.Sleep(time.Second)
 		locktest.StillWaits(t, "the writer", writer)
-		locktest.ReleaseAll(t, second)
-		locktest.ReleaseAll(t, locktest.Lock(t, <-writer))
+		locktest.Release(t, second)
+		locktest.Release(t, locktest.Lock(t, <-writer))
 		time.Sleep(time.Second)
 
 		pool := func(c *queuelock.Client, n int) (*queuelock.Locks, error) {
@@ -225,7 +225,7 @@ func TestAcquireAllModes(t *testing.T) {
 			t.Errorf("another number of permits: %v", err)
 		}
 		for _, locks := range held {
-			locktest.ReleaseAll(t, locks)
+			locktest.Release(t, locks)
 		}
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, table)

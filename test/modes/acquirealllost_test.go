@@ -41,13 +41,13 @@ func TestLossWhileWaiting(t *testing.T) {
 				time.AfterFunc(15*time.Second, cut.Remove)
 			}
 			time.Sleep(16 * time.Second)
-			locktest.ReleaseAll(t, held)
+			locktest.Release(t, held)
 			got := locktest.Lock(t, locktest.Within(t, "the call", time.Minute, waiting))
 			locktest.OK(t, got.Err())
 			if n, ok := got.Ticket(); ok && n != ticket.FromUint64(3) {
 				t.Errorf("ticket %s, want a new one", n)
 			}
-			locktest.ReleaseAll(t, got)
+			locktest.Release(t, got)
 			locktest.NothingLeft(t, table)
 		}, queuelocktest.WithLatency(time.Millisecond))
 	}
@@ -80,7 +80,7 @@ func TestContextEndsWithLoss(t *testing.T) {
 		locktest.Release(t, locks.All()[0])
 		<-locks.Context().Done()
 		locktest.Is(t, locks.Err(), queuelock.ErrReleased)
-		locktest.ReleaseAll(t, locks)
+		locktest.Release(t, locks)
 	})
 }
 
@@ -128,9 +128,9 @@ func TestReleaseTriesEach(t *testing.T) {
 			t.Errorf("%v, want that b could not be released", err)
 		}
 		other, _ := locktest.Open(t, table, "b", locktest.SharedScope)
-		locktest.ReleaseAll(t, locktest.AcquireAll(t, other, waitpolicy.NoWait, "a", "c"))
+		locktest.Release(t, locktest.AcquireAll(t, other, waitpolicy.NoWait, "a", "c"))
 		bad.Remove()
-		locktest.ReleaseAll(t, locks)
+		locktest.Release(t, locks)
 		locktest.NothingLeft(t, table)
 	})
 }

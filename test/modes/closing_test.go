@@ -216,7 +216,7 @@ func TestAtLeastWithOthers(t *testing.T) {
 			a, _ := locktest.Open(t, table, "a", cfg)
 			begun := time.Now()
 			all := locktest.Must(a.AcquireAll(t.Context(), locktest.KeysOf(name+"1", name+"2"), waitpolicy.NoWait, queuelock.HoldAtLeast(atLeast)))
-			locktest.ReleaseAll(t, all)
+			locktest.Release(t, all)
 			for _, key := range locktest.KeysOf(name+"1", name+"2") {
 				h := locktest.Must(a.Viewer().Inspect(t.Context(), key)).Serving
 				if len(h) != 1 || !h[0].Closed || h[0].NotBefore.Before(begun.Add(atLeast)) {

@@ -277,6 +277,6 @@ func TestLostLockNotRemoved(t *testing.T) {
 		if unreleased, ok := errors.AsType[*queuelock.UnreleasedError](err); !ok || unreleased.Key.Entity != "a" {
 			t.Errorf("%v", err)
 		}
-		locktest.ReleaseAll(t, held)
+		locktest.Release(t, held)
 	})
 }

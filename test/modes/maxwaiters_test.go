@@ -37,7 +37,7 @@ func TestMaxWaiters(t *testing.T) {
 		first := locktest.Waiting(t, b, two)
 		second := locktest.Waiting(t, c, two)
 		var err error
-		spent := locktest.CostTo(db, func() { _, err = d.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, two) })
+		spent := locktest.Cost(db, func() { _, err = d.Acquire(t.Context(), locktest.Order, waitpolicy.Forever, two) })
 		if e := refused(t, err, 2, 3); e.Serving.Owner != "a" {
 			t.Errorf("served %+v, want a", e.Serving)
 		}
@@ -125,7 +125,7 @@ func TestMaxWaitersZero(t *testing.T) {
 		held := locktest.Acquire(t, a, waitpolicy.Forever, zero)
 		for _, wait := range []waitpolicy.Wait{waitpolicy.Forever, waitpolicy.For(time.Minute), waitpolicy.NoWait, waitpolicy.Attempts(2, time.Second)} {
 			var err error
-			spent := locktest.CostTo(db, func() { _, err = c.Acquire(t.Context(), locktest.Order, wait, zero) })
+			spent := locktest.Cost(db, func() { _, err = c.Acquire(t.Context(), locktest.Order, wait, zero) })
 			refused(t, err, 0, 0)
 			if tries, _ := wait.Tries(); spent.Sent != max(1, tries) {
 				t.Errorf("%v: %+v, want one request for each attempt", wait, spent)

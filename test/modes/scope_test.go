@@ -61,7 +61,7 @@ func TestRequestsOfScopes(t *testing.T) {
 			if common, ok := locks.Ticket(); !ok || common != ticket.FromUint64(5) {
 				t.Errorf("%v: ticket %s of several", scope, common)
 			}
-			costs("release of three", 3, func() { locktest.ReleaseAll(t, locks) })
+			costs("release of three", 3, func() { locktest.Release(t, locks) })
 			state := locktest.Must(c.Viewer().Inspect(t.Context(), key("a")))
 			if state.Scope != scope || state.Issued != ticket.FromUint64(5) {
 				t.Errorf("%v: inspected %+v", scope, state)
@@ -191,7 +191,7 @@ func TestEntityNamedAsCounter(t *testing.T) {
 					t.Errorf("%s: %+v, %v", key, state, err)
 				}
 			}
-			locktest.ReleaseAll(t, locks)
+			locktest.Release(t, locks)
 		}
 		per, _ := locktest.Open(t, table, "b", queuelock.Config{Scope: ticket.ScopeEntity})
 		for i := range uint64(2) {

@@ -38,11 +38,11 @@ func TestAcquireAllNoWait(t *testing.T) {
 			if took := time.Since(begun); took < 15*time.Second || took > 21*time.Second {
 				t.Errorf("three attempts took %v", took)
 			}
-			locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "z")) // given back
+			locktest.Release(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "z")) // given back
 			time.AfterFunc(5*time.Second, func() {
 				locktest.Check(t, held.Release(t.Context()))
 			})
-			locktest.ReleaseAll(t, locktest.AcquireAll(t, b, waitpolicy.Attempts(3, 10*time.Second), "z", "m", "a"))
+			locktest.Release(t, locktest.AcquireAll(t, b, waitpolicy.Attempts(3, 10*time.Second), "z", "m", "a"))
 			time.Sleep(time.Second)
 			locktest.NothingLeft(t, table)
 		})
@@ -81,8 +81,8 @@ func TestAcquireAllGivesUp(t *testing.T) {
 				if !ok {
 					t.Errorf("%v", got.Err)
 				}
-				locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "b", "d"))
-				locktest.ReleaseAll(t, held)
+				locktest.Release(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, "a", "b", "d"))
+				locktest.Release(t, held)
 				time.Sleep(time.Second)
 				locktest.NothingLeft(t, table)
 			}, queuelocktest.WithLatency(time.Millisecond))
@@ -123,7 +123,7 @@ func TestGiveUpTime(t *testing.T) {
 				t.Errorf("it gave up after %v: %v", took, got.Err)
 			}
 			silent.Remove()
-			locktest.ReleaseAll(t, held)
+			locktest.Release(t, held)
 			if test.opts == nil {
 				return
 			}
@@ -136,7 +136,7 @@ func TestGiveUpTime(t *testing.T) {
 			if err := b.Close(t.Context()); err != nil { // which tries it again
 				t.Error(err)
 			}
-			locktest.ReleaseAll(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, entities[:many-1]...))
+			locktest.Release(t, locktest.AcquireAll(t, a, waitpolicy.NoWait, entities[:many-1]...))
 		}, queuelocktest.WithLatency(time.Millisecond))
 	}
 }
@@ -200,7 +200,7 @@ func TestManyLocks(t *testing.T) {
 			t.Fatal(held.Err())
 		}
 		released := time.Now()
-		if n := locktest.Cost(table, func() { locktest.ReleaseAll(t, held) }).Sent; n > 7*count/3 {
+		if n := locktest.Cost(table, func() { locktest.Release(t, held) }).Sent; n > 7*count/3 {
 			t.Errorf("the release of %d locks took %d requests", count, n)
 		}
 		got := <-waiting
@@ -212,7 +212,7 @@ func TestManyLocks(t *testing.T) {
 			t.Errorf("%d locks, %v", len(got.Lock.All()), got.Lock.Err())
 		}
 		time.Sleep(time.Minute)
-		locktest.ReleaseAll(t, got.Lock)
+		locktest.Release(t, got.Lock)
 		time.Sleep(time.Second)
 		locktest.NothingLeft(t, table)
 	}, queuelocktest.WithLatency(time.Millisecond))

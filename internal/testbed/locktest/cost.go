@@ -8,19 +8,11 @@ import (
 	"github.com/queuelock/queuelock/queuelocktest"
 )
 
-// Cost returns what f cost all clients of the table. Use [CostTo] where another
-// client polls meanwhile.
-func Cost(table *queuelocktest.Table, f func()) queuelocktest.Tally {
-	before := table.Counts()
+// Cost returns what f cost one client, or all clients of a table. Use one where another polls meanwhile.
+func Cost(to interface{ Counts() queuelocktest.Counts }, f func()) queuelocktest.Tally {
+	before := to.Counts()
 	f()
-	return table.Counts().Sub(before).Total()
-}
-
-// CostTo returns what f cost one client.
-func CostTo(db *queuelocktest.Client, f func()) queuelocktest.Tally {
-	before := db.Counts()
-	f()
-	return db.Counts().Sub(before).Total()
+	return to.Counts().Sub(before).Total()
 }
 
 // SentNothing checks that a client, or all clients of a table, have sent no request.

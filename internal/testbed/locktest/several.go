@@ -32,12 +32,6 @@ func AcquireAll(t *testing.T, c *queuelock.Client, wait waitpolicy.Wait, entitie
 	return locks
 }
 
-// ReleaseAll calls Release, which must succeed.
-func ReleaseAll(t *testing.T, locks *queuelock.Locks) {
-	t.Helper()
-	OK(t, locks.Release(t.Context()))
-}
-
 // QueueUpAll calls AcquireAll in the background.
 func QueueUpAll(ctx context.Context, c *queuelock.Client, wait waitpolicy.Wait, entities ...string) <-chan SeveralOutcome {
 	return Background(func() (*queuelock.Locks, error) { return c.AcquireAll(ctx, KeysOf(entities...), wait) })
