@@ -173,10 +173,10 @@ func (l ender) takes() chan ended {
 }
 
 // releases releases the lock.
-func (l ender) releases(ctx context.Context, e member.Releases) error {
-	ctx, cancel := retry.Outlive(ctx, l.p.c.Timeout)
+func (l ender) releases(caller context.Context, e member.Releases) error {
+	ctx, cancel := retry.Outlive(caller, l.p.c.Timeout)
 	defer cancel()
-	if err := l.enter(ctx, "release"); err != nil {
+	if err := l.enter(ctx, caller, "release"); err != nil {
 		return err
 	}
 	defer l.done()
@@ -190,16 +190,16 @@ func (l ender) releases(ctx context.Context, e member.Releases) error {
 	if l.current().Final() {
 		return l.result()
 	}
-	return l.unreleased(end.r)
+	return l.unreleased(end.r, caller.Err())
 }
 
 // enter begins a call that releases the lock, once no other one is under way.
-func (l ender) enter(ctx context.Context, what string) error {
+func (l ender) enter(ctx, caller context.Context, what string) error {
 	for busy := l.begin(); busy != nil; busy = l.begin() {
 		select {
 		case <-busy:
 		case <-ctx.Done():
-			return fmt.Errorf("queuelock: %s: %s: another release is still under way: %w", l.name(), what, ctx.Err())
+			return fmt.Errorf("queuelock: %s: %s: another release is still under way: %w", l.name(), what, caller.Err())
 		}
 	}
 	return nil
@@ -269,7 +269,7 @@ func (l ender) outlasted() error {
 	if !gone || r == nil {
 		return nil
 	}
-	return l.unreleased(*r)
+	return l.unreleased(*r, nil)
 }
 
 // result returns the result of Release in a final phase.
@@ -282,8 +282,9 @@ func (l ender) result() error {
 	return l.called().unknown
 }
 
-// unreleased returns the error of a Release after which the lock may still be in the table.
-func (l ender) unreleased(r member.Report) error {
+// unreleased returns the error of a Release after which the lock may still be in the table. ended is that of its
+// caller's context, which cuts the last request short.
+func (l ender) unreleased(r member.Report, ended error) error {
 	l.mu.Lock()
 	var loss error
 	if l.loss != nil {
@@ -294,6 +295,9 @@ func (l ender) unreleased(r member.Report) error {
 		err = cmp.Or(l.called().cause, err)
 	}
 	l.mu.Unlock()
+	if ended != nil && errors.Is(err, context.Canceled) && !errors.Is(err, ended) {
+		err = fmt.Errorf("%w (%w)", err, ended)
+	}
 	if l.terms().FailClosed {
 		return &UnreleasedError{Queue: l.p.queue, Ticket: l.ticket, Err: err, Loss: loss}
 	}
@@ -365,7 +369,7 @@ func (l *Lock) UpdateAndRelease(ctx context.Context, users expression.Expression
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("queuelock: %s: %s: nothing was sent: %w", l.name(), updateAndRelease, err)
 	}
-	if err := l.ender().enter(ctx, updateAndRelease); err != nil {
+	if err := l.ender().enter(ctx, ctx, updateAndRelease); err != nil {
 		return nil, err
 	}
 	defer l.ender().done()
