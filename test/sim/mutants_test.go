@@ -308,7 +308,7 @@ var mutants = []mutant{
 	{
 		"a crash that opens a closed queue", "queue/closing.go",
 		"case end.Before(l.NotBefore):", "case false:",
-		`before its queue was to open`, 549, "",
+		`before its queue was to open|although it lives until`, 549, "",
 	},
 	{
 		"a release that opens a closed queue", "internal/machine/release.go",
@@ -322,7 +322,7 @@ var mutants = []mutant{
 	},
 	{
 		"a transaction by its token alone", "FENCE: transaction not made", "", "",
-		`was made twice`, 420, "",
+		`was made twice`, 13, "",
 	},
 	{
 		"a release without its mark", "queue/writes.go",
