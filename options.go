@@ -308,8 +308,8 @@ func validData(what string, data []byte, most int) error {
 // maxData returns the limit of each holder's data. Holders of one record must leave room for each other.
 func (s *settings) maxData() int {
 	switch {
-	case s.mode.Shared:
-		return queue.MaxSharedData
+	case s.mode.Shared: // others count with that much, and do not know the group
+		return queue.MaxSharedData - len(s.policy().Group)
 	case s.mode.Permits > 1:
 		return max(0, s.load(0).MaxData(s.mode.Permits, maxData))
 	}
@@ -325,7 +325,7 @@ func (s *settings) load(data int) load.Holder {
 func (s *settings) waiterMode() queue.Mode {
 	mode := s.mode
 	if mode.Shared {
-		mode.Readers = s.load(queue.MaxSharedData).MaxHolders()
+		mode.Readers = s.load(s.maxData()).MaxHolders()
 	}
 	return mode
 }

@@ -10,7 +10,7 @@ const (
 // some 200 bytes stay far below the 400 KB of an item.
 const MaxPermits = 500
 
-// MaxSharedData is the largest data of a shared holder. MaxPermits holders with it and
+// MaxSharedData is the largest data of a shared holder, with its group. MaxPermits holders with it and
 // with the longest owners' names fit, and none of them knows the data of the others.
 const MaxSharedData = 256
 

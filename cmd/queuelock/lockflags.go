@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -239,7 +240,11 @@ func (f *lockFlags) publish(cmd *cobra.Command, p *plan, title string) error {
 			if p.cfg.Validate(f.table, f.keys[0], p.options...) != nil {
 				return usagef("%w", err) // it is not the data
 			}
-			return usagef("--data has %d bytes: too many for --permits %d: shorten it", len(text), f.permits)
+			with := fmt.Sprintf("--permits %d", f.permits)
+			if f.shared {
+				with = "--shared with a group"
+			}
+			return usagef("--data has %d bytes: too many for %s: shorten it", len(text), with)
 		}
 		text = clipped(title, len(text)/2)
 	}

@@ -112,6 +112,7 @@ func TestWrongInput(t *testing.T) {
 		{"lock x --owner " + strings.Repeat("x", 257), "--owner has 257 bytes: at most 256", 0},
 		{"run x --owner \x1b[2J " + sh, `--owner \x1b[2J: only printable characters are possible`, 0},
 		{"run x --data " + strings.Repeat("x", 4097) + " " + sh, "--data has 4097 bytes: at most 4096", 0},
+		{"run x --shared --latest --data " + strings.Repeat("x", 256) + " " + sh, "--data has 256 bytes: too many for --shared with a group", 0},
 		{"run x --permits 100 --data " + strings.Repeat("x", 4000) + " " + sh, "--data has 4000 bytes: too many for --permits 100", 0},
 		{"run x --lock-delay -1s " + sh, "--lock-delay -1s: need a duration", 0},
 		{"run x --lock-delay 1us " + sh, "whole milliseconds", 0},

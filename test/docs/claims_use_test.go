@@ -168,6 +168,7 @@ func TestOptionBounds(t *testing.T) {
 		{"WithOwner(", "at most 256 bytes", options(queuelock.WithOwner(strings.Repeat("o", 256))), options(queuelock.WithOwner(strings.Repeat("o", 257)))},
 		{"WithData(", "4,096 bytes", options(data(4096)), options(data(4097))},
 		{"WithData(", "256 with `Shared`", options(data(256), queuelock.Shared()), options(data(257), queuelock.Shared())},
+		{"WithData(", "less its group", options(data(0), queuelock.Shared(), group(256)), options(data(1), queuelock.Shared(), group(256))},
 		{"WithData(", "less with many `Permits`", options(data(256), queuelock.Permits(2)), options(data(4096), queuelock.Permits(500), slow)},
 		{"NoHeartbeat(", "not with `FailClosed`", options(queuelock.NoHeartbeat()), options(queuelock.NoHeartbeat(), queuelock.FailClosed())},
 		{"OnExpiring(", long(least) + " with defaults", options(expiring(least)), options(expiring(least + 1))},
