@@ -43,7 +43,7 @@ type effect struct {
 var effects = map[string]effect{
 	"OnProgress":  {option: queuelock.OnProgress(func(queuelock.Progress) {}), joins: true, named: true, passed: true},
 	"WithTTL":     {option: queuelock.WithTTL(time.Hour), joins: true, named: true, passed: true, bytes: 1},
-	"WithOwner":   {option: queuelock.WithOwner("someone"), joins: true, named: true, passed: true, bytes: 6},
+	"WithOwner":   {option: queuelock.WithOwner("new"), joins: true, named: true, passed: true, bytes: 2}, // who may resume, by the audit
 	"WithData":    {option: queuelock.WithData([]byte("data")), passed: true, entry: []string{"data"}, bytes: 8},
 	"Shared":      {option: queuelock.Shared(), passed: true, entry: []string{"mode"}, bytes: 10},
 	"Permits":     {option: queuelock.Permits(1), others: []queuelock.AcquireOption{queuelock.Permits(1)}, entry: []string{"slot"}, bytes: 6},
@@ -239,8 +239,8 @@ func waits(t *testing.T, e effect, own bool) (row map[string]types.AttributeValu
 
 // resumedRow returns the row of a place that was kept, in which a process waits that has resumed it with the option.
 func resumedRow(t *testing.T, e effect) (row map[string]types.AttributeValue) {
-	withSlowTable(t, func(t *testing.T, table *queuelocktest.Table) {
-		holder, c, later := locktest.Three(t, table, queuelock.Config{}, "holder", "c", "later")
+	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
+		holder, c, later := locktest.Three(t, table, queuelock.Config{}, "holder", "c", "new")
 		held := locktest.Acquire(t, holder, waitpolicy.NoWait, e.others...)
 		_, err := c.Acquire(t.Context(), locktest.Order, waitpolicy.For(time.Second), e.option, queuelock.KeepPlace(time.Minute))
 		place, ok := errors.AsType[*queuelock.NotAcquiredError](err)
@@ -269,7 +269,7 @@ func rowOf(table *queuelocktest.Table) (row map[string]types.AttributeValue) {
 
 // entryOf returns the entry of a holder with the option, whose lock was granted in that way.
 func entryOf(t *testing.T, e effect, how string) (entry map[string]types.AttributeValue) {
-	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+	locktest.WithWatched(t, func(t *testing.T, table *queuelocktest.Table) {
 		c, network := locktest.OpenMet(t, table, "c", queuelock.Config{})
 		var lock *queuelock.Lock
 		switch how {
@@ -314,12 +314,12 @@ func entryOf(t *testing.T, e effect, how string) (entry map[string]types.Attribu
 		if how == "Resume" {
 			handle := lock.Handle()
 			network.Partition()
-			later, _ := locktest.OpenMet(t, table, "c", queuelock.Config{})
+			later, _ := locktest.OpenMet(t, table, "new", queuelock.Config{})
 			lock = locktest.Must(later.Resume(t.Context(), handle, waitpolicy.NoWait))
 		}
 		entry = locktest.Entries(table)[0]
 		locktest.Release(t, lock)
-	}, queuelocktest.WithLatency(locktest.RoundTrip))
+	})
 	return entry
 }
 

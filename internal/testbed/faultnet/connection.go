@@ -177,6 +177,14 @@ func (c *Connection) broken(how error) error {
 	return nil
 }
 
+type clientKey struct{}
+
+// ClientOf returns the name of the client that has sent a request, to its engine.
+func ClientOf(r *http.Request) string {
+	name, _ := r.Context().Value(clientKey{}).(string)
+	return name
+}
+
 // apply lets the engine process the request, counts what it cost, and returns
 // the answer as the caller asked for it. The engine's context ends with Close.
 func (n *Network) apply(call *call) answer {
@@ -187,7 +195,7 @@ func (n *Network) apply(call *call) answer {
 		body, strip = askCapacity(call.Request, call.raw)
 	}
 	w := httptest.NewRecorder()
-	n.serve(w, forEngine(call.http.WithContext(ctx), body))
+	n.serve(w, forEngine(call.http.WithContext(context.WithValue(ctx, clientKey{}, call.Client)), body))
 	a, tally := account(call.Request, answer{status: w.Code, header: w.Result().Header, body: w.Body.Bytes()}, strip)
 	n.count(call.Request, tally)
 	result := a.code()

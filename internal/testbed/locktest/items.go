@@ -1,8 +1,11 @@
 package locktest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -14,6 +17,8 @@ import (
 	"github.com/queuelock/queuelock/internal/embedded"
 	"github.com/queuelock/queuelock/internal/testbed/audit"
 	"github.com/queuelock/queuelock/internal/testbed/av"
+	"github.com/queuelock/queuelock/internal/testbed/faultnet"
+	"github.com/queuelock/queuelock/internal/testbed/transition"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 )
@@ -77,8 +82,8 @@ func LeftRow(n int) av.Item {
 // RowSortKey returns the sort key of ticket n's row.
 func RowSortKey(n int) string { return "lock/" + ticket.FromUint64(uint64(n)).Padded() }
 
-// Watched returns a table that is audited: a violation of the protocol fails the
-// test at its end.
+// Watched returns a table that is audited, and whose changes package transition must describe, but for those by a
+// test's own hands. A violation fails the test at its end. A client that resumes is to be named "new", or "b" after "a".
 func Watched(t *testing.T) *queuelocktest.Table { return watched(t, embedded.Config{}) }
 
 // WatchedAs is Watched for leases that are judged in that one of the ways of [Judged].
@@ -87,14 +92,43 @@ func WatchedAs(t *testing.T, how string) *queuelocktest.Table {
 }
 
 func watched(t *testing.T, engine embedded.Config) *queuelocktest.Table {
+	writes, violations := transition.New("queuelock"), []string{}
+	engine.Applied = func(by *http.Request, changes []embedded.Change) {
+		wrong := writes.Judge(bodyOf(by), changes)
+		if by == nil || !slices.Contains(hands, faultnet.ClientOf(by)) {
+			violations = append(violations, wrong...)
+		}
+	}
 	watch := audit.New(engine, "queuelock", time.Now)
 	watch.Resumes = func(old, next string) bool { return next == "new" || next == "b" && old == "a" }
 	t.Cleanup(func() {
-		for _, v := range watch.Violations() {
+		for _, v := range append(watch.Violations(), violations...) {
 			t.Error(v)
 		}
 	})
-	return queuelocktest.NewTable(t, queuelocktest.WithEngine(watch), queuelocktest.WithLatency(4*time.Millisecond))
+	return queuelocktest.NewTable(t, queuelocktest.WithEngine(reading{watch}), queuelocktest.WithLatency(4*time.Millisecond))
+}
+
+// hands are the clients by which tests write items themselves.
+var hands = []string{"given", "operator", "editor"}
+
+// reading is an engine whose requests have their bodies as a value, also when those are read.
+type reading struct{ http.Handler }
+
+type bodyKey struct{}
+
+func (e reading) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body := Must(io.ReadAll(r.Body))
+	r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, body))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	e.Handler.ServeHTTP(w, r)
+}
+
+func bodyOf(r *http.Request) (body []byte) {
+	if r != nil {
+		body, _ = r.Context().Value(bodyKey{}).([]byte)
+	}
+	return body
 }
 
 // WithWatched is [WithTable] with a table that is [Watched].
