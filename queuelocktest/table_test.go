@@ -77,7 +77,8 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestCounts checks what is counted of each client and of all. TestCapacity of test/conformance has the units of requests.
+// TestCounts checks what is counted of each client and of all, of each kind of request. TestCapacity of test/conformance has
+// the units that the engine reports.
 func TestCounts(t *testing.T) {
 	table := queuelocktest.NewTable(t)
 	alice, bob := table.Client("alice"), table.Client("bob")
@@ -93,10 +94,21 @@ func TestCounts(t *testing.T) {
 			t.Error("the condition held")
 		}
 	}
-	locktest.Must(bob.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String(table.Name()), Key: key("e", "lock/0")}))
+	name := aws.String(table.Name())
+	locktest.Must(bob.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: name, Key: key("e", "lock/0")}))
+	locktest.Must(bob.Query(t.Context(), &dynamodb.QueryInput{
+		TableName: name, KeyConditionExpression: aws.String("pk = :e"), ExpressionAttributeValues: item{":e": str("e")},
+		ConsistentRead: aws.Bool(true),
+	}))
+	locktest.Must(bob.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+		{Put: &types.Put{TableName: name, Item: key("e", "lock/2")}},
+		{Delete: &types.Delete{TableName: name, Key: key("e", "lock/3")}},
+	}}))
 	want := queuelocktest.Counts{
-		"PutItem": {Sent: 1, Applied: 1, FailedConditions: 1, WriteUnits: 1},
-		"GetItem": {Sent: 1, Applied: 1, ReadUnits: 0.5},
+		"PutItem":            {Sent: 1, Applied: 1, FailedConditions: 1, WriteUnits: 1},
+		"GetItem":            {Sent: 1, Applied: 1, ReadUnits: 0.5},
+		"Query":              {Sent: 1, Applied: 1, ReadUnits: 1},
+		"TransactWriteItems": {Sent: 1, Applied: 1, WriteUnits: 4},
 	}
 	if got := table.Counts().Sub(before); !reflect.DeepEqual(got, want) {
 		t.Errorf("counted\n%v\nwant\n%v", got, want)
@@ -104,7 +116,7 @@ func TestCounts(t *testing.T) {
 	if got, want := alice.Counts().Total(), (queuelocktest.Tally{Sent: 1, Applied: 1, WriteUnits: 1}); got != want {
 		t.Errorf("alice counted as %+v, want %+v", got, want)
 	}
-	if got, want := table.Counts().Total(), (queuelocktest.Tally{Sent: 5, Applied: 5, FailedConditions: 2, ReadUnits: 0.5, WriteUnits: 4}); got != want {
+	if got, want := table.Counts().Total(), (queuelocktest.Tally{Sent: 7, Applied: 7, FailedConditions: 2, ReadUnits: 1.5, WriteUnits: 8}); got != want {
 		t.Errorf("all counted as %+v, want %+v", got, want)
 	}
 }
