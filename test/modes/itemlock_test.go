@@ -234,3 +234,19 @@ func TestUnknownUpdate(t *testing.T) {
 		}
 	})
 }
+
+// TestItemAtLeast checks that an item stays locked for as long after UpdateAndRelease.
+func TestItemAtLeast(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		u, key, whole := locktest.NewOrder(t, table)
+		c, other := locktest.Two(t, table, locktest.TenSeconds, "c", "other")
+		begun := time.Now()
+		lock := locktest.LockItem(t, c, u.Key(key), waitpolicy.NoWait, queuelock.HoldAtLeast(atLeast))
+		locktest.EqualItems(t, "the item", locktest.Updated(t, lock, locktest.AddOne()), av.With(whole, av.Item{"amount": av.Num(101)}))
+		got := <-locktest.QueueUpForItem(t.Context(), other, u.Key(key), waitpolicy.Forever)
+		if took := got.At.Sub(begun); got.Err != nil || took < atLeast || took > atLeast+soon {
+			t.Errorf("granted after %v, %v", took, got.Err)
+		}
+		locktest.Check(t, got.Lock.Release(t.Context()))
+	})
+}
