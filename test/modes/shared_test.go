@@ -14,6 +14,7 @@ import (
 	"github.com/queuelock/queuelock"
 	"github.com/queuelock/queuelock/internal/testbed/av"
 	"github.com/queuelock/queuelock/internal/testbed/locktest"
+	"github.com/queuelock/queuelock/queue"
 	"github.com/queuelock/queuelock/queuelocktest"
 	"github.com/queuelock/queuelock/ticket"
 	"github.com/queuelock/queuelock/waitpolicy"
@@ -273,4 +274,21 @@ func slotsAtOnce(t *testing.T, table *queuelocktest.Table) {
 	if slices.Min(turns[:]) == 0 {
 		t.Errorf("the numbers have %v turns", turns)
 	}
+}
+
+// TestRecordWithoutMode checks that a reader gets an error that names a record without the mode of its holders.
+func TestRecordWithoutMode(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, _ := locktest.Open(t, table, "c", queuelock.Config{})
+		old := av.Item{"beat": av.Num(0), "ttl": av.Num(60000), "owner": av.Str("old")}
+		locktest.Write(t, table, av.With(locktest.RecordKey(), av.Item{
+			"ticketNumber": av.Num(3), "servingAfter": av.Num(2), "granted": av.Num(0), "holders": av.Object(av.Item{"old-0": av.Object(old)}),
+		}))
+		for _, wait := range []waitpolicy.Wait{waitpolicy.NoWait, waitpolicy.Forever} {
+			_, err := c.Acquire(t.Context(), locktest.Order, wait, queuelock.Shared())
+			if malformed, ok := errors.AsType[*queue.MalformedError](err); !ok || malformed.Attribute != "holdMode" {
+				t.Errorf("%s: %v", wait, err)
+			}
+		}
+	})
 }
