@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -151,6 +152,30 @@ func TestRetryAfter(t *testing.T) {
 		pauses, took, _ := attempts(t, tb, ask(tb, "5000"), queuelocktest.Refuse(queuelocktest.Unavailable))
 		if len(pauses) != 2 || took > 2*table.LongestPause {
 			t.Errorf("pauses %v, want at most %v each", pauses, table.LongestPause)
+		}
+	})
+}
+
+// holding is a Retryer that holds each attempt back for a second, as the mode adaptive does after throttles.
+type holding struct{ *retry.AdaptiveMode }
+
+func (h holding) GetAttemptToken(ctx context.Context) (func(error) error, error) {
+	select {
+	case <-time.After(time.Second):
+		return h.AdaptiveMode.GetAttemptToken(ctx)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// TestAdaptive checks that a Retryer holds an attempt back no longer than the call lasts. TestAdaptiveMode draws how long it
+// would.
+func TestAdaptive(t *testing.T) {
+	locktest.WithTable(t, func(t *testing.T, tb *queuelocktest.Table) {
+		begun, q := time.Now(), queueOn(tb.Client("c", func(o *dynamodb.Options) { o.Retryer = holding{retry.NewAdaptiveMode()} }))
+		q.Store = q.AtMost(time.Second / 2)
+		if _, err := q.Get(t.Context(), q.RecordKey()); !table.Transient(err) || time.Since(begun) != time.Second/2 {
+			t.Errorf("error %v after %v, want a time-out after 500ms", err, time.Since(begun))
 		}
 	})
 }
