@@ -308,3 +308,23 @@ func TestBlockSilence(t *testing.T) {
 		}
 	})
 }
+
+// TestBlockClose closes a client while its goroutines gather, wait and hold.
+func TestBlockClose(t *testing.T) {
+	withSlowTable(t, func(t *testing.T, table *queuelocktest.Table) {
+		c, _ := inBlocks(t, table, "c", queuelock.Config{})
+		other, _ := locktest.Open(t, table, "other", queuelock.Config{})
+		waiting := gathered(t.Context(), c, 3)
+		lock := granted(t, waiting[0])
+		waiting = append(waiting, gathered(t.Context(), c, 3)...)
+		time.Sleep(time.Second)
+		waiting = append(waiting, gathered(t.Context(), c, 1)...)
+		locktest.OK(t, c.Close(t.Context()))
+		locktest.Is(t, lock.Err(), queuelock.ErrReleased)
+		for _, one := range waiting[1:] {
+			locktest.Is(t, (<-one).Err, queuelock.ErrClosed)
+		}
+		locktest.Release(t, locktest.Acquire(t, other, waitpolicy.For(time.Minute)))
+		nothingIsLeft(t, other)
+	})
+}
