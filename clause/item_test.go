@@ -29,6 +29,11 @@ func TestReader(t *testing.T) {
 		"attribute x.n is a number, a string is needed":      func(r *clause.Reader) { r.Text("n") },
 		"attribute x.n is a number, a map is needed":         func(r *clause.Reader) { r.Map("n") },
 		"attribute x.m is a map, a string is needed":         func(r *clause.Reader) { r.OptionalText("m") },
+		"attribute x.m is a map, a number is needed": func(r *clause.Reader) {
+			if n, ok := r.OptionalInt("m"); !ok || n != 0 {
+				t.Errorf("a number that cannot be read is %d, there: %t", n, ok)
+			}
+		},
 	} {
 		bad := &clause.Reader{What: "row", Path: "x.", Item: r.Item}
 		read(bad)
