@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,17 +93,23 @@ func WatchedAs(t *testing.T, how string) *queuelocktest.Table {
 }
 
 func watched(t *testing.T, engine embedded.Config) *queuelocktest.Table {
+	var mu sync.Mutex // of the violations; the engine's guards writes
 	writes, violations := transition.New("queuelock"), []string{}
 	engine.Applied = func(by *http.Request, changes []embedded.Change) {
 		wrong := writes.Judge(bodyOf(by), changes)
 		if by == nil || !slices.Contains(hands, faultnet.ClientOf(by)) {
+			mu.Lock()
+			defer mu.Unlock()
 			violations = append(violations, wrong...)
 		}
 	}
 	watch := audit.New(engine, "queuelock", time.Now)
 	watch.Resumes = func(old, next string) bool { return next == "new" || next == "b" && old == "a" }
 	t.Cleanup(func() {
-		for _, v := range append(watch.Violations(), violations...) {
+		all := watch.Violations()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, v := range append(all, violations...) {
 			t.Error(v)
 		}
 	})

@@ -14,7 +14,7 @@ var limits = map[string]int{
 	"lines of Go in the library":                    24_606,
 	"lines of what a client does in a queue":        8_411,
 	"lines of internal/testbed/search":              4_238,
-	"lines of internal/testbed":                     10_255,
+	"lines of internal/testbed":                     10_290,
 	"lines of the command":                          14_157,
 	"exported symbols of queue":                     156,
 	"lines above 120 columns":                       0,
