@@ -23,7 +23,7 @@ func TestLockGet(t *testing.T) {
 	locktest.WithTable(t, func(t *testing.T, table *queuelocktest.Table) {
 		lock, db := hold(t, table, queuelock.Config{})
 		locktest.OK(t, lock.Transact(t.Context(), locktest.Deposit(table, nil)))
-		account := av.Item(locktest.Account())
+		account := locktest.Account()
 		db.Inject(queuelocktest.Refuse(queuelocktest.TransactionConflict).Of("TransactGetItems").Times(2))
 		read, err := lock.Get(t.Context(), readOf(table, av.With(account, av.Item{"pk": av.Str("nothing")})), readOf(table, account))
 		if err != nil || len(read) != 2 || read[0] != nil || !reflect.DeepEqual(read[1]["amount"], av.Num(1)) {
