@@ -283,7 +283,7 @@ func (l ender) result() error {
 }
 
 // unreleased returns the error of a Release after which the lock may still be in the table. ended is that of its
-// caller's context, which cuts the last request short.
+// caller's context, without whose end the release would have gone on.
 func (l ender) unreleased(r member.Report, ended error) error {
 	l.mu.Lock()
 	var loss error
@@ -295,7 +295,7 @@ func (l ender) unreleased(r member.Report, ended error) error {
 		err = cmp.Or(l.called().cause, err)
 	}
 	l.mu.Unlock()
-	if ended != nil && errors.Is(err, context.Canceled) && !errors.Is(err, ended) {
+	if ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w (%w)", err, ended)
 	}
 	if l.terms().FailClosed {
