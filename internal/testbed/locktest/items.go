@@ -93,27 +93,35 @@ func WatchedAs(t *testing.T, how string) *queuelocktest.Table {
 }
 
 func watched(t *testing.T, engine embedded.Config) *queuelocktest.Table {
-	var mu sync.Mutex // of the violations; the engine's guards writes
-	writes, violations := transition.New("queuelock"), []string{}
-	engine.Applied = func(by *http.Request, changes []embedded.Change) {
-		wrong := writes.Judge(bodyOf(by), changes)
-		if by == nil || !slices.Contains(hands, faultnet.ClientOf(by)) {
-			mu.Lock()
-			defer mu.Unlock()
-			violations = append(violations, wrong...)
-		}
-	}
-	watch := audit.New(engine, "queuelock", time.Now)
-	watch.Resumes = func(old, next string) bool { return next == "new" || next == "b" && old == "a" }
+	judged, violations := watch(engine)
 	t.Cleanup(func() {
-		all := watch.Violations()
-		mu.Lock()
-		defer mu.Unlock()
-		for _, v := range append(all, violations...) {
+		for _, v := range violations() {
 			t.Error(v)
 		}
 	})
-	return queuelocktest.NewTable(t, queuelocktest.WithEngine(reading{watch}), queuelocktest.WithLatency(4*time.Millisecond))
+	return queuelocktest.NewTable(t, queuelocktest.WithEngine(judged), queuelocktest.WithLatency(4*time.Millisecond))
+}
+
+// watch returns an engine that is judged, and what was wrong so far.
+func watch(engine embedded.Config) (judged http.Handler, violations func() []string) {
+	var mu sync.Mutex // of what is wrong; the engine's guards writes
+	writes, wrong := transition.New("queuelock"), []string{}
+	engine.Applied = func(by *http.Request, changes []embedded.Change) {
+		found := writes.Judge(bodyOf(by), changes)
+		if by == nil || !slices.Contains(hands, faultnet.ClientOf(by)) {
+			mu.Lock()
+			defer mu.Unlock()
+			wrong = append(wrong, found...)
+		}
+	}
+	a := audit.New(engine, "queuelock", time.Now)
+	a.Resumes = func(old, next string) bool { return next == "new" || next == "b" && old == "a" }
+	return reading{a}, func() []string {
+		all := a.Violations()
+		mu.Lock()
+		defer mu.Unlock()
+		return append(all, wrong...)
+	}
 }
 
 // hands are the clients by which tests write items themselves.
